@@ -64,6 +64,6 @@ function text(x: number, y: number, content: string, attributes: string): string
   return `<text x="${x}" y="${y}" ${attributes}>${escapeXml(content)}</text>`
 }
 
-function escapeXml(content: string): string {
+export function escapeXml(content: string): string {
   return content.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('"', '&quot;')
 }

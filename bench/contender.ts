@@ -30,15 +30,26 @@ export interface Contender {
 
 export interface MeasureEnv {
   cluster: Cluster
+  /** The settings of the cluster, for a measure that needs one of its own. */
+  settings: Record<string, string>
   quick: boolean
   /** A measure leaves out what it cannot finish before this time (milliseconds of `Date.now`). */
   deadline: number
+}
+
+/** One number of a run, kept in history.json under its name. */
+export interface Figure {
+  name: string
+  value: number
+  unit: 'tasks/s' | 'jobs/s' | 'ms' | 's' | 'x' | 'bytes' | '%' | 'MiB'
+  better: 'higher' | 'lower'
 }
 
 /** A part of the report after the comparison. */
 export interface Section {
   title: string
   markdown: string
+  figures?: Figure[]
 }
 
 /** Measures that concern Pawl alone: one file in measures/ each, exporting `measure`. */

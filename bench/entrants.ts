@@ -67,8 +67,7 @@ function nodeSatisfies(range: string | undefined): boolean {
 }
 
 export async function createDatabase(cluster: Cluster, name: string): Promise<string> {
-  const client = new pg.Client(cluster.url)
-  await client.connect()
+  const client = await openConnection(cluster.url)
   try {
     await client.query(`create database ${client.escapeIdentifier(`bench-${name}`)}`)
   } finally {
@@ -81,4 +80,12 @@ export function databaseUrl(cluster: Cluster, name: string): string {
   const url = new URL(cluster.url)
   url.pathname = `/bench-${name}`
   return url.href
+}
+
+/** A connection that the server may end: without a listener, its error would end the bench. */
+export async function openConnection(url: string): Promise<pg.Client> {
+  const client = new pg.Client(url)
+  client.on('error', () => {})
+  await client.connect()
+  return client
 }

@@ -2,68 +2,123 @@
 
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
-import pg from 'pg'
 import { type Cluster, startCluster } from '../test/harness/cluster.ts'
-import type { Measure, MeasureEnv, Section } from './contender.ts'
-import { type Absence, contenderNames, type Entrant, openEntrants, reasonOf } from './entrants.ts'
+import type { Figure, Measure, MeasureEnv, Section } from './contender.ts'
+import { measureFsync } from './disk.ts'
+import { type Absence, contenderNames, type Entrant, openConnection, openEntrants, reasonOf } from './entrants.ts'
+import { goalsTable } from './goals.ts'
+import { drawHistory, recordRun } from './history.ts'
+import { table } from './markdown.ts'
 import { closeOwnStores } from './own-store.ts'
-import { figuresTable, ratioLines, writeReport } from './report.ts'
+import { endProcesses } from './processes.ts'
+import { comparisonFigures, figuresTable, machineRows, type Run, ratioLines, writeReport } from './report.ts'
 import { type Plan, runRounds } from './rounds.ts'
 
 const here = import.meta.dirname
 const postgresSettings = { fsync: 'on', synchronous_commit: 'on', shared_buffers: '1GB', max_wal_size: '4GB' }
+const limitSeconds = { quick: { measure: 90, run: 270 }, full: { measure: 600, run: 2700 } }
+const closeSeconds = 30
+
+interface Options {
+  quick: boolean
+  only?: string | undefined
+  out?: string | undefined
+  'draw-history': boolean
+}
 
 const { values } = parseArgs({
   options: {
     quick: { type: 'boolean', default: false },
     only: { type: 'string' },
     out: { type: 'string' },
+    'draw-history': { type: 'boolean', default: false },
   },
 })
-process.exitCode = await bench(values).catch(error => {
+
+/** Errors that nobody awaited, such as those of a connection whose measure has failed. They must not end the run. */
+const stray: Absence[] = []
+let step = 'start'
+for (const event of ['unhandledRejection', 'uncaughtException'] as const) {
+  process.on(event, error => {
+    console.error(`during ${step}: ${reasonOf(error)}`)
+    // The servers of the run are shut down while peers may still be connected.
+    if (step !== 'end') stray.push({ name: step, why: `an error that nobody awaited: ${reasonOf(error)}` })
+  })
+}
+
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.once(signal, () => void endProcesses().finally(() => process.exit(1)))
+}
+
+const exitCode = await bench(values).catch(error => {
   console.error(`bench: ${reasonOf(error)}`)
   return 1
 })
+// A peer that failed may have left a timer or a connection, which must not keep the run from ending.
+process.exit(exitCode)
 
-/** The exit code: 1 when something of ours could not be measured; a peer that cannot run is no failure. */
-async function bench({ quick, only, out }: { quick: boolean; only?: string; out?: string }): Promise<number> {
+/** The exit code: 1 if a measure of ours failed. A peer that cannot run is no failure. */
+async function bench(options: Options): Promise<number> {
+  const { quick, only, out } = options
+  // A part of a run is no result, and must not replace one.
+  const folder = out ?? (only === undefined && !quick ? here : undefined)
+  if (options['draw-history']) {
+    await drawHistory(out ?? here)
+    return 0
+  }
   const started = Date.now()
   const plan: Plan = quick
-    ? { tasks: 10_000, rounds: 3, samples: 20, deadline: started + 25_000 }
-    : { tasks: 100_000, rounds: 7, samples: 100, deadline: started + 600_000 }
-  const measuresEnd = started + (quick ? 50_000 : 1_800_000)
+    ? { tasks: 10_000, rounds: 2, samples: 20, deadline: started + 40_000 }
+    : { tasks: 100_000, rounds: 5, samples: 140, deadline: started + 540_000 }
+  const limits = quick ? limitSeconds.quick : limitSeconds.full
   const { contenders, measures } = choose(only)
+  const fsync = await measureFsync()
   const cluster = await startCluster({ version: 18, settings: postgresSettings })
   let entrants: Entrant[] = []
   try {
+    step = 'comparison'
     const [opened, absences] = await openEntrants(cluster, contenders)
     entrants = opened
-    const figures = await runRounds(cluster, entrants, plan, absences)
+    const compared = await runRounds(cluster, entrants, plan, absences)
     await closeAll(entrants)
     entrants = []
-    const [sections, failures] = await runMeasures(measures, { cluster, quick, deadline: measuresEnd })
-
-    const missing: Absence[] = [...absences, ...failures]
-    for (const { title, markdown } of sections) console.log(`\n${title}\n\n${markdown.trim()}`)
-    if (figures.length > 0) console.log(`\n${figuresTable(figures)}\n`)
-    for (const { name, why } of missing) console.log(`left out: ${name} (${why})`)
-    for (const line of ratioLines(figures)) console.log(line)
-    // A part of a run is no result, and must not replace one.
-    const folder = out ?? (only === undefined ? here : undefined)
+    const env = { cluster, settings: postgresSettings, quick, deadline: started + limits.run * 1000 }
+    const [sections, failures] = await runMeasures(measures, env, limits.measure)
+    const failed = [...failures, ...stray, ...absences.filter(({ name }) => name.startsWith('pawl'))]
+    const figures: Figure[] = [...comparisonFigures(compared), ...sections.flatMap(section => section.figures ?? [])]
+    const postgres = { version: await serverVersion(cluster), settings: postgresSettings }
+    const command = ['node bench/run.mjs', ...process.argv.slice(2)].join(' ')
+    const minutes = (Date.now() - started) / 60_000
+    const missing = [...new Set([...absences, ...failed])]
+    const run: Run = { command, plan, postgres, fsync, minutes, compared, figures, absences: missing, sections }
+    print(run)
     if (folder !== undefined) {
-      const postgres = { version: await serverVersion(cluster), settings: postgresSettings }
-      const command = ['node bench/run.mjs', ...process.argv.slice(2)].join(' ')
-      await writeReport(folder, { command, plan, postgres, figures, absences: missing, sections })
+      await writeReport(folder, run)
+      await recordRun(folder, run)
+      await drawHistory(folder)
     }
-    return failures.length > 0 || absences.some(({ name }) => name === 'pawl') ? 1 : 0
+    return failed.length > 0 ? 1 : 0
   } finally {
+    step = 'end'
     await closeAll(entrants)
+    await endProcesses()
     await cluster.stop()
   }
 }
 
-/** Names that nobody bears are refused, lest a slip of the pen looks like a result. */
+function print(run: Run): void {
+  for (const { title, markdown } of run.sections) console.log(`\n${title}\n\n${markdown.trim()}`)
+  if (run.compared.length > 0) console.log(`\n${figuresTable(run.compared)}\n`)
+  for (const line of ratioLines(run.compared)) console.log(line)
+  console.log(`\n${goalsTable(run.figures)}\n`)
+  console.log(table(['', ''], machineRows(run)))
+  for (const { name, why } of run.absences) console.log(`left out: ${name} (${why})`)
+  console.log(`${run.minutes.toFixed(1)} min`)
+}
+
+/** Unknown names are refused, because a typing error would look like a result. */
 function choose(only: string | undefined): { contenders: string[]; measures: string[] } {
   const contenders = contenderNames()
   const folder = join(here, 'measures')
@@ -71,41 +126,62 @@ function choose(only: string | undefined): { contenders: string[]; measures: str
   const measures = files.map(file => file.slice(0, -'.ts'.length)).sort()
   if (only === undefined) return { contenders, measures }
 
-  const names = only.split(',').map(name => name.trim())
+  const names = only.split(',').flatMap(name => (name.trim() === 'comparison' ? contenders : [name.trim()]))
   const all = [...contenders, ...measures]
   const unknown = names.filter(name => !all.includes(name))
-  if (unknown.length > 0) throw new Error(`--only: no ${unknown.join(', ')} here; there are ${all.join(', ')}`)
+  if (unknown.length > 0) {
+    throw new Error(`--only: unknown ${unknown.join(', ')}; known are comparison, ${all.join(', ')}`)
+  }
   return {
     contenders: contenders.filter(name => names.includes(name)),
     measures: measures.filter(name => names.includes(name)),
   }
 }
 
-async function runMeasures(names: string[], env: MeasureEnv): Promise<[Section[], Absence[]]> {
+async function runMeasures(names: string[], env: MeasureEnv, seconds: number): Promise<[Section[], Absence[]]> {
   const sections: Section[] = []
   const failures: Absence[] = []
   for (const name of names) {
+    step = name
+    const began = Date.now()
     try {
+      if (began > env.deadline) throw new Error('no time was left')
       const { measure }: { measure: Measure } = await import(`./measures/${name}.ts`)
-      console.log(`measuring ${measure.name}`)
-      sections.push(await measure.run(env))
+      sections.push(await within(seconds, measure.run(env)))
     } catch (error) {
       failures.push({ name, why: reasonOf(error) })
+      console.error(error)
     } finally {
-      await closeOwnStores()
+      await endProcesses()
+      await within(closeSeconds, closeOwnStores()).catch(error => console.error(`closing after ${name}:`, error))
+      console.log(`${name}: ${((Date.now() - began) / 1000).toFixed(0)} s`)
     }
   }
   return [sections, failures]
 }
 
-/** Closes all of them, even if one fails to close. */
+/** A measure that hangs fails, and the run continues. */
+async function within<T>(seconds: number, work: Promise<T>): Promise<T> {
+  const limit = new AbortController()
+  const expiry = sleep(seconds * 1000, undefined, { signal: limit.signal }).then(() => {
+    throw new Error(`it took more than ${seconds} s`)
+  })
+  expiry.catch(() => {})
+  work.catch(() => {})
+  try {
+    return await Promise.race([work, expiry])
+  } finally {
+    limit.abort()
+  }
+}
+
+/** Closes all of them, even if one fails to close or never does. */
 async function closeAll(entrants: Entrant[]): Promise<void> {
-  await Promise.allSettled(entrants.map(({ contender }) => contender.close()))
+  await Promise.allSettled(entrants.map(({ contender }) => within(closeSeconds, contender.close())))
 }
 
 async function serverVersion(cluster: Cluster): Promise<string> {
-  const client = new pg.Client(cluster.url)
-  await client.connect()
+  const client = await openConnection(cluster.url)
   try {
     const { rows } = await client.query('show server_version')
     return rows[0].server_version

@@ -1,10 +1,10 @@
-// Shared by the measures of Pawl alone: an engine on an empty database, and functions to fill and drain it.
+// Shared by the measures of Pawl alone: an engine on an empty database.
 
-import pg from 'pg'
-import { defineTask, type Pawl, pawl, startWorker } from '../dist/index.js'
+import type pg from 'pg'
+import { type Pawl, pawl } from '../dist/index.js'
 import type { Cluster } from '../test/harness/cluster.ts'
-import { countdown, enqueueInBatches } from './contender.ts'
-import { createDatabase } from './entrants.ts'
+import { createDatabase, openConnection } from './entrants.ts'
+import { drain, fill } from './work.ts'
 
 export interface OwnStore {
   url: string
@@ -17,49 +17,38 @@ export interface OwnStore {
   close(): Promise<void>
 }
 
-const opened = new Set<OwnStore>()
+const opened = new Set<() => Promise<void>>()
 
-/** Closes what a failed measure left open: the server's shutdown would end the process through an open connection. */
-export async function closeOwnStores(): Promise<void> {
-  for (const store of opened) await store.close()
+/** Returns `close` for the measure to call. It is called for a measure that fails or hangs, and never twice. */
+export function closeAfterMeasure(close: () => Promise<unknown>): () => Promise<void> {
+  const once = async () => {
+    if (opened.delete(once)) await close()
+  }
+  opened.add(once)
+  return once
 }
 
-const workerSettings = { concurrency: 200, buffer: 1800, waitSeconds: 5 }
+export async function closeOwnStores(): Promise<void> {
+  await Promise.allSettled([...opened].map(close => close()))
+}
 
 export async function openOwnStore(cluster: Cluster, name: string): Promise<OwnStore> {
   const url = await createDatabase(cluster, `own_${name.replaceAll('-', '_')}`)
   const engine = await pawl({ database: url })
-  const client = new pg.Client(url)
-  await client.connect()
-  const store: OwnStore = {
+  const client = await openConnection(url)
+  return {
     url,
     engine,
     client,
-    fill: count =>
-      enqueueInBatches({ count, batch: 5000, atOnce: 2 }, payloads =>
-        engine.enqueueMany(payloads.map(payload => ({ type: 'noop', payload }))),
-      ),
-    async drain(count) {
-      const { done, tick } = countdown(count)
-      const noop = defineTask({ type: 'noop', handler: async () => tick() })
-      const began = performance.now()
-      const workers = [startWorker(engine, [noop], workerSettings), startWorker(engine, [noop], workerSettings)]
-      await done
-      while (workers.some(worker => worker.inHand() > 0)) await new Promise(setImmediate)
-      const seconds = (performance.now() - began) / 1000
-      await Promise.all(workers.map(worker => worker.stop()))
-      return count / seconds
-    },
+    fill: count => fill(engine, count),
+    drain: count => drain(engine, count),
     async tidy() {
       await client.query('vacuum analyze')
       await client.query('checkpoint')
     },
-    async close() {
-      if (!opened.delete(store)) return
+    close: closeAfterMeasure(async () => {
       await client.end()
       await engine.close()
-    },
+    }),
   }
-  opened.add(store)
-  return store
 }

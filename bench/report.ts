@@ -4,8 +4,11 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { arch, cpus, release, totalmem, type } from 'node:os'
 import { join } from 'node:path'
 import { barChart } from './chart.ts'
-import type { Section } from './contender.ts'
+import type { Figure, Section } from './contender.ts'
+import type { FsyncLatency } from './disk.ts'
 import type { Absence } from './entrants.ts'
+import { goalsTable } from './goals.ts'
+import { milliseconds, table, whole } from './markdown.ts'
 import type { Figures, Plan } from './rounds.ts'
 import { median, percentile } from './statistics.ts'
 
@@ -13,7 +16,13 @@ export interface Run {
   command: string
   plan: Plan
   postgres: { version: string; settings: Record<string, string> }
-  figures: Figures[]
+  fsync: FsyncLatency
+  minutes: number
+  /** The comparison with the peers. */
+  compared: Figures[]
+  /** Every number of the run. */
+  figures: Figure[]
+  /** Peers that are not installed, and measures that failed. */
   absences: Absence[]
   /** The sections of the measures, in order. */
   sections: Section[]
@@ -27,19 +36,50 @@ const measures = {
   'latency p50': { better: 'lower', of: (figures: Figures) => percentile(figures.latency, 0.5) },
 } as const
 
-/** One line per peer and measure: our figure divided by the peer's, in process and over HTTP. */
-export function ratioLines(figures: Figures[]): string[] {
+/** Our figure divided by that of the peer. */
+interface Ratio {
+  own: string
+  peer: string
+  measure: string
+  better: 'higher' | 'lower'
+  ratio: number
+}
+
+/** In process and over HTTP, for each peer and measure. */
+function ratiosOf(compared: Figures[]): Ratio[] {
   const isOurs = ({ name }: Figures) => name.startsWith(ours)
-  const peers = figures.filter(figure => !isOurs(figure))
-  return figures.filter(isOurs).flatMap(own =>
-    Object.entries(measures).flatMap(([measure, { better, of }]) =>
-      peers.map(peer => {
-        const ratio = (of(own) / of(peer)).toFixed(better === 'lower' ? 2 : 1)
-        const note = better === 'lower' ? ' (lower is better)' : ''
-        return `${own.name} ${measure} vs ${peer.name}: ${ratio}x${note}`
-      }),
-    ),
-  )
+  const peers = compared.filter(figure => !isOurs(figure))
+  return compared
+    .filter(isOurs)
+    .flatMap(own =>
+      Object.entries(measures).flatMap(([measure, { better, of }]) =>
+        peers.map(peer => ({ own: own.name, peer: peer.name, measure, better, ratio: of(own) / of(peer) })),
+      ),
+    )
+}
+
+export function ratioLines(compared: Figures[]): string[] {
+  return ratiosOf(compared).map(({ own, peer, measure, better, ratio }) => {
+    const note = better === 'lower' ? ' (lower is better)' : ''
+    return `${own} ${measure} vs ${peer}: ${ratio.toFixed(better === 'lower' ? 2 : 1)}x${note}`
+  })
+}
+
+/** The numbers of the comparison by name, such as `pawl.drain`, and our ratios, such as `pawl.drain vs pg-boss`. */
+export function comparisonFigures(compared: Figures[]): Figure[] {
+  const ratios = ratiosOf(compared).map(({ own, peer, measure, better, ratio }): Figure => {
+    return { name: `${own}.${measure.replace(' ', '-')} vs ${peer}`, value: ratio, unit: 'x', better }
+  })
+  return [...compared.flatMap(figuresOf), ...ratios]
+}
+
+function figuresOf({ name, enqueue, drain, latency }: Figures): Figure[] {
+  return [
+    { name: `${name}.enqueue`, value: median(enqueue), unit: 'tasks/s', better: 'higher' },
+    { name: `${name}.drain`, value: median(drain), unit: 'tasks/s', better: 'higher' },
+    { name: `${name}.latency-p50`, value: percentile(latency, 0.5), unit: 'ms', better: 'lower' },
+    { name: `${name}.latency-p99`, value: percentile(latency, 0.99), unit: 'ms', better: 'lower' },
+  ]
 }
 
 /** The figures of everyone, with the least and the most of their rounds. */
@@ -56,32 +96,38 @@ export function figuresTable(figures: Figures[]): string {
 
 export async function writeReport(folder: string, run: Run): Promise<void> {
   await mkdir(folder, { recursive: true })
-  await writeFile(join(folder, 'results.svg'), chart(run.figures))
+  await writeFile(join(folder, 'results.svg'), chart(run.compared))
   await writeFile(join(folder, 'RESULTS.md'), markdown(run))
 }
 
 function markdown(run: Run): string {
-  const { plan, figures, absences } = run
-  const lines = ratioLines(figures)
+  const { plan, compared, absences } = run
+  const lines = ratioLines(compared)
   const parts = [
     '# Results',
-    `Written by \`${run.command}\` on ${new Date().toISOString().slice(0, 10)}. Ratios hold where times do not: all ` +
-      'contenders ran in turn, in the same process, on the same Node and the same PostgreSQL.',
-    '![Tasks per second and latency of each contender](results.svg)',
-    figuresTable(figures),
-    `Medians of ${figures[0]?.drain.length ?? 0} rounds of ${whole(plan.tasks)} tasks, with the least and the most; ` +
-      `latency from ${whole(figures[0]?.latency.length ?? 0)} single tasks on idle workers.`,
-    lines.length > 0 ? `\`\`\`\n${lines.join('\n')}\n\`\`\`` : '',
+    `Written by one run of \`${run.command}\` on ${new Date().toISOString().slice(0, 10)}, in ` +
+      `${run.minutes.toFixed(0)} minutes. Ratios hold where times do not: all contenders ran in turn, in the same ` +
+      'process, on the same Node and the same PostgreSQL.',
+    '[history.svg](history.svg) shows the figures of earlier commits.',
     ...absences.map(({ name, why }) => `Left out: ${name} (${why}).`),
+    '## Goals',
+    goalsTable(run.figures),
+    `A write of 8 kB with fsync takes ${milliseconds(run.fsync.p50)} on this disk (p99 ${milliseconds(run.fsync.p99)}).`,
+    '## Beside its peers',
+    '![Tasks per second and latency of each contender](results.svg)',
+    figuresTable(compared),
+    `Medians of ${compared[0]?.drain.length ?? 0} rounds of ${whole(plan.tasks)} tasks, with the least and the most; ` +
+      `latency from ${whole(compared[0]?.latency.length ?? 0)} single tasks on idle workers.`,
+    lines.length > 0 ? `\`\`\`\n${lines.join('\n')}\n\`\`\`` : '',
     ...run.sections.flatMap(({ title, markdown: text }) => [`## ${title}`, text.trim()]),
     '## What is measured',
     definitions,
     '## Machine and versions',
-    table(['', ''], machine(run)),
+    table(['', ''], machineRows(run)),
     '## Settings',
     table(
       ['', ''],
-      figures.map(({ name, settings }) => [name, settings]),
+      compared.map(({ name, settings }) => [name, settings]),
     ),
   ]
   return `${parts.filter(part => part !== '').join('\n\n')}\n`
@@ -97,7 +143,7 @@ has one Node process and as many connections as its settings say, but for \`pawl
 four worker processes; each was given the fastest of the settings tried;
 graphile-worker comes twice, as its documentation sets it up and as we found it fastest (\`-tuned\`).`
 
-function machine({ postgres, figures }: Run): string[][] {
+export function machineRows({ postgres, compared, fsync }: Run): string[][] {
   const processors = cpus()
   const settings = Object.entries(postgres.settings).map(([name, value]) => `${name} = ${value}`)
   return [
@@ -106,7 +152,8 @@ function machine({ postgres, figures }: Run): string[][] {
     ['system', `${type()} ${release()} ${arch()}`],
     ['Node', process.version],
     ['PostgreSQL', `${postgres.version} (${settings.join(', ')})`],
-    ...figures.map(({ name, version }) => [name, version]),
+    ['write of 8 kB with fsync', `p50 ${milliseconds(fsync.p50)}, p99 ${milliseconds(fsync.p99)}`],
+    ...compared.map(({ name, version }) => [name, version]),
   ]
 }
 
@@ -120,20 +167,6 @@ function chart(figures: Figures[]): string {
   ])
 }
 
-/** For measures too: they show their figures in tables like these. */
-export function table(head: string[], rows: string[][]): string {
-  const line = (cells: string[]) => `| ${cells.join(' | ')} |`
-  return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n')
-}
-
 function rate(values: number[]): string {
   return `${whole(median(values))} (${whole(Math.min(...values))}–${whole(Math.max(...values))})`
-}
-
-export function whole(value: number): string {
-  return Math.round(value).toLocaleString('en-US')
-}
-
-export function milliseconds(value: number): string {
-  return `${value.toFixed(1)} ms`
 }

@@ -1,9 +1,8 @@
 // The comparison: everyone in turn, round after round, so that a machine that slows down slows everyone down.
 
 import { setTimeout as sleep } from 'node:timers/promises'
-import pg from 'pg'
 import type { Cluster } from '../test/harness/cluster.ts'
-import { type Absence, databaseUrl, type Entrant, reasonOf } from './entrants.ts'
+import { type Absence, databaseUrl, type Entrant, openConnection, reasonOf } from './entrants.ts'
 
 export interface Plan {
   tasks: number
@@ -82,8 +81,7 @@ async function runOnce(cluster: Cluster, { name, contender }: Entrant, plan: Pla
 
 /** Fresh statistics, nothing left to write and no garbage: what came before is not charged to what comes next. */
 async function settle(cluster: Cluster, name: string): Promise<void> {
-  const client = new pg.Client(databaseUrl(cluster, name))
-  await client.connect()
+  const client = await openConnection(databaseUrl(cluster, name))
   try {
     await client.query('vacuum analyze')
     await client.query('checkpoint')

@@ -1,4 +1,10 @@
-// node bench/run.mjs [--quick] [--only a,b] [--out folder]
+// node bench/run.mjs                          everything, about 40 minutes on a quiet machine. Writes RESULTS.md, results.svg,
+//                                             history.json and history.svg
+// node bench/run.mjs --quick                  everything in five minutes, with small numbers. Writes nothing
+// node bench/run.mjs --only comparison,files  the contenders together, and a file of measures/
+// node bench/run.mjs --out folder             writes the report and its history there
+// node bench/run.mjs --draw-history           draws history.svg again
+// node bench/run.mjs --prototype one-write    measures a prototype
 //
 // Sees to the packages and the build, then runs the bench, ours and theirs, under a newer Node where the optional
 // package brings one: some peers need it. Plain JavaScript, so that any Node can start it.
@@ -39,9 +45,12 @@ const newerFlags = existsSync(newer) ? flagsFor(newer) : null
 const node = newerFlags === null ? process.execPath : newer
 const flags = newerFlags ?? flagsFor(process.execPath) ?? []
 
+const args = process.argv.slice(2)
+const at = args.indexOf('--prototype')
+const program = at < 0 ? 'main.ts' : join('prototypes', String(args.splice(at, 2)[1]), 'measure.ts')
 const bench = spawn(
   node,
-  [...flags, '--expose-gc', '--disable-warning=ExperimentalWarning', join(here, 'main.ts'), ...process.argv.slice(2)],
+  [...flags, '--expose-gc', '--disable-warning=ExperimentalWarning', join(here, program), ...args],
   { stdio: 'inherit', env: { ...process.env, NODE_ENV: 'production', NO_LOG_SUCCESS: '1' } },
 )
 for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => bench.kill(signal))

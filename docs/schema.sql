@@ -24,6 +24,15 @@ CREATE FUNCTION pawl.clock()
  STABLE PARALLEL SAFE
 AS $function$select now()$function$;
 
+-- About how many bytes a stored value has as text. Finding out the size of a compressed value would mean reading it, so
+-- it counts eight times.
+CREATE FUNCTION pawl.estimated_bytes(value anyelement)
+ RETURNS bigint
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+AS $function$
+  select coalesce(pg_column_size(value), 0)::bigint * case when pg_column_compression(value) is null then 1 else 8 end $function$;
+
 -- The event with number n as a row, with the state before it and the usual words filled in.
 CREATE FUNCTION pawl.event_of(id uuid, history pawl.step[], n integer)
  RETURNS TABLE(entity_id uuid, seq integer, epoch integer, ts timestamp with time zone, type text, from_state text, to_state text, actor text, cause text, payload jsonb)
@@ -268,9 +277,7 @@ CREATE INDEX artifact_to_store ON pawl.artifact USING btree (at) WHERE (won AND 
 CREATE INDEX artifact_to_sweep ON pawl.artifact USING btree (at) WHERE ((staged_uri IS NOT NULL) AND (ended_at IS NOT NULL));
 CREATE INDEX artifact_unstored ON pawl.artifact USING btree (stage_id) WHERE (won AND (state = ANY (ARRAY['uploaded'::text, 'error'::text])));
 CREATE TRIGGER artifact_begins_legally BEFORE INSERT ON pawl.artifact FOR EACH ROW
-  WHEN (((new.state <> 'registered'::text)
-  OR (new.seq <> 1)
-  OR (new.round <> 1)))
+  WHEN ((((new.round = 1) AND ((new.seq = 1) AND (new.state = 'registered'::text))) IS NOT TRUE))
   EXECUTE FUNCTION pawl.refuse_artifact_move();
 CREATE TRIGGER artifact_ends_before_it_goes BEFORE DELETE ON pawl.artifact FOR EACH ROW
   WHEN ((old.state <> ALL (ARRAY['stored'::text, 'error'::text, 'discarded'::text])))
@@ -364,7 +371,8 @@ create table pawl.due (
   id uuid not null,
   ids uuid[] not null,
   careful boolean not null default false,
-  type text collate "C" not null
+  type text collate "C" not null,
+  bytes bigint
 ) with (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_limit = 2000);
 CREATE INDEX due_order ON pawl.due USING btree (lane_id, run_at, id);
 
@@ -441,15 +449,15 @@ CREATE UNIQUE INDEX job_n ON pawl.job USING btree (n);
 CREATE INDEX job_name ON pawl.job USING btree (name, id);
 CREATE INDEX job_open ON pawl.job USING btree (id) WHERE (ended_at IS NULL);
 CREATE TRIGGER job_begins_legally BEFORE INSERT ON pawl.job FOR EACH ROW
-  WHEN (((new.state <> 'created'::text)
-  OR (new.seq <> 1)
-  OR (new.round <> 1)))
+  WHEN ((((new.round = 1) AND (((new.seq = 1) AND (new.state = 'created'::text))
+  OR ((new.seq = 2) AND (new.history[1].state = 'created'::text) AND (new.state = 'pending'::text)))) IS NOT TRUE))
   EXECUTE FUNCTION pawl.refuse_job_move();
 CREATE TRIGGER job_ends_before_it_goes BEFORE DELETE ON pawl.job FOR EACH ROW
   WHEN ((old.state <> ALL (ARRAY['succeeded'::text, 'partial'::text, 'failed'::text, 'cancelled'::text, 'expired'::text])))
   EXECUTE FUNCTION pawl.refuse_job_move();
 CREATE TRIGGER job_moves_legally AFTER UPDATE ON pawl.job FOR EACH ROW
-  WHEN ((((new.id = old.id) AND record_image_eq(ROW(new.history[:old.seq]), ROW(old.history)) AND (((new.state = old.state) AND ((new.seq >= old.seq) AND (new.seq <= (old.seq + 1))) AND (new.round = old.round))
+  WHEN ((((new.id = old.id) AND record_image_eq(ROW(new.history[:old.seq]), ROW(old.history)) AND (((new.seq = (old.seq + 2)) AND (new.round = old.round) AND (new.history[(old.seq + 1)].state = 'running'::text) AND ((old.state = 'pending'::text) AND (new.state = ANY (ARRAY['succeeded'::text, 'partial'::text, 'failed'::text]))))
+  OR ((new.state = old.state) AND ((new.seq >= old.seq) AND (new.seq <= (old.seq + 1))) AND (new.round = old.round))
   OR ((new.seq = (old.seq + 1)) AND (new.round = old.round) AND (((old.state = 'created'::text) AND (new.state = ANY (ARRAY['pending'::text, 'stopping'::text, 'failed'::text, 'cancelled'::text, 'expired'::text])))
   OR ((old.state = 'pending'::text) AND (new.state = ANY (ARRAY['running'::text, 'paused'::text, 'succeeded'::text, 'partial'::text, 'stopping'::text, 'failed'::text, 'cancelled'::text, 'expired'::text])))
   OR ((old.state = 'running'::text) AND (new.state = ANY (ARRAY['paused'::text, 'succeeded'::text, 'partial'::text, 'stopping'::text, 'failed'::text, 'cancelled'::text, 'expired'::text])))
@@ -666,15 +674,15 @@ CREATE INDEX stage_order ON pawl.stage USING btree (job_id, ordinal);
 CREATE INDEX stage_waiting ON pawl.stage USING btree (id) WHERE (state = 'waiting'::text);
 CREATE INDEX stage_with_files ON pawl.stage USING btree (id) WHERE ((ended_at IS NULL) AND ((plan -> 'files'::text) IS NOT NULL));
 CREATE TRIGGER stage_begins_legally BEFORE INSERT ON pawl.stage FOR EACH ROW
-  WHEN (((new.state <> 'created'::text)
-  OR (new.seq <> 1)
-  OR (new.round <> 1)))
+  WHEN ((((new.round = 1) AND (((new.seq = 1) AND (new.state = 'created'::text))
+  OR ((new.seq = 2) AND (new.history[1].state = 'created'::text) AND (new.state = 'pending'::text)))) IS NOT TRUE))
   EXECUTE FUNCTION pawl.refuse_stage_move();
 CREATE TRIGGER stage_ends_before_it_goes BEFORE DELETE ON pawl.stage FOR EACH ROW
   WHEN ((old.state <> ALL (ARRAY['succeeded'::text, 'skipped'::text, 'partial'::text, 'failed'::text, 'cancelled'::text])))
   EXECUTE FUNCTION pawl.refuse_stage_move();
 CREATE TRIGGER stage_moves_legally AFTER UPDATE ON pawl.stage FOR EACH ROW
-  WHEN ((((new.id = old.id) AND record_image_eq(ROW(new.history[:old.seq]), ROW(old.history)) AND (((new.state = old.state) AND ((new.seq >= old.seq) AND (new.seq <= (old.seq + 1))) AND (new.round = old.round))
+  WHEN ((((new.id = old.id) AND record_image_eq(ROW(new.history[:old.seq]), ROW(old.history)) AND (((new.seq = (old.seq + 2)) AND (new.round = old.round) AND (new.history[(old.seq + 1)].state = 'running'::text) AND ((old.state = 'pending'::text) AND (new.state = ANY (ARRAY['succeeded'::text, 'partial'::text, 'failed'::text]))))
+  OR ((new.state = old.state) AND ((new.seq >= old.seq) AND (new.seq <= (old.seq + 1))) AND (new.round = old.round))
   OR ((new.seq = (old.seq + 1)) AND (new.round = old.round) AND (((old.state = 'created'::text) AND (new.state = ANY (ARRAY['pending'::text, 'waiting'::text, 'failed'::text, 'skipped'::text, 'cancelled'::text])))
   OR ((old.state = 'pending'::text) AND (new.state = ANY (ARRAY['waiting'::text, 'running'::text, 'succeeded'::text, 'partial'::text, 'failed'::text, 'skipped'::text, 'stopping'::text, 'cancelled'::text])))
   OR ((old.state = 'running'::text) AND (new.state = ANY (ARRAY['waiting'::text, 'succeeded'::text, 'partial'::text, 'failed'::text, 'stopping'::text, 'cancelled'::text])))
@@ -763,15 +771,12 @@ create table pawl.task (
   constraint task_last_event_is_the_row CHECK ((((history[seq].state = state) AND (history[seq].epoch = epoch)) IS TRUE)),
   constraint task_lease_iff_held CHECK ((((lease_until IS NOT NULL) = (state = ANY (ARRAY['assigned'::text, 'running'::text]))) IS TRUE)),
   constraint task_one_event_per_seq CHECK (((cardinality(history) = seq) IS TRUE))
-) with (fillfactor = 30, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_limit = 2000);
+) with (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_limit = 2000, fillfactor = 25);
 CREATE INDEX task_correlation ON pawl.task USING btree (correlation_id) WHERE (correlation_id IS NOT NULL);
 CREATE UNIQUE INDEX task_dedupe ON pawl.task USING btree (dedupe_slot) WHERE (dedupe_slot IS NOT NULL);
 CREATE INDEX task_stage ON pawl.task USING btree (stage_id, id) WHERE (stage_id IS NOT NULL);
 CREATE TRIGGER task_begins_legally BEFORE INSERT ON pawl.task FOR EACH ROW
-  WHEN (((new.state <> ALL (ARRAY['queued'::text, 'blocked'::text]))
-  OR (new.seq <> 1)
-  OR (new.round <> 1)
-  OR (new.epoch <> 0)))
+  WHEN ((((new.round = 1) AND (new.epoch = 0) AND ((new.seq = 1) AND (new.state = ANY (ARRAY['queued'::text, 'blocked'::text])))) IS NOT TRUE))
   EXECUTE FUNCTION pawl.refuse_task_move();
 CREATE TRIGGER task_ends_before_it_goes BEFORE DELETE ON pawl.task FOR EACH ROW
   WHEN ((old.state <> ALL (ARRAY['succeeded'::text, 'skipped'::text, 'failed'::text, 'cancelled'::text, 'expired'::text, 'dead_lettered'::text])))
@@ -780,6 +785,8 @@ CREATE TRIGGER task_moves_legally AFTER UPDATE ON pawl.task FOR EACH ROW
   WHEN ((((new.id = old.id) AND record_image_eq(ROW(new.history[:old.seq]), ROW(old.history)) AND (((new.seq = (old.seq + 1)) AND (new.round = old.round) AND (new.epoch = (old.epoch + 1)) AND (((old.state = 'queued'::text) AND (new.state = 'assigned'::text))
   OR ((old.state = 'retrying'::text) AND (new.state = 'assigned'::text))))
   OR ((new.seq = (old.seq + 2)) AND (new.round = old.round) AND (new.epoch = old.epoch) AND (new.history[(old.seq + 1)].state = 'running'::text) AND ((old.state = 'assigned'::text) AND (new.state = ANY (ARRAY['succeeded'::text, 'skipped'::text, 'retrying'::text, 'failed'::text, 'cancelled'::text, 'dead_lettered'::text]))))
+  OR ((new.seq = (old.seq + 2)) AND (new.round = old.round) AND (new.epoch = (old.epoch + 1)) AND (new.history[(old.seq + 1)].state = 'assigned'::text) AND (((old.state = 'queued'::text) AND (new.state = 'running'::text))
+  OR ((old.state = 'retrying'::text) AND (new.state = 'running'::text))))
   OR ((new.state = old.state) AND ((new.seq >= old.seq) AND (new.seq <= (old.seq + 1))) AND (new.round = old.round) AND (new.epoch = old.epoch))
   OR ((new.seq = (old.seq + 1)) AND (new.round = old.round) AND (new.epoch = old.epoch) AND (((old.state = 'blocked'::text) AND (new.state = ANY (ARRAY['queued'::text, 'skipped'::text, 'cancelled'::text, 'expired'::text])))
   OR ((old.state = 'assigned'::text) AND (new.state = ANY (ARRAY['running'::text, 'retrying'::text, 'failed'::text, 'cancelled'::text, 'expired'::text, 'dead_lettered'::text])))

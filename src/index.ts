@@ -2,18 +2,29 @@ export { startBabysitter } from './babysitter/babysitter.ts'
 export { type ClientOptions, connect, type PawlClient } from './client/client.ts'
 export { defineConfig, type PawlConfig } from './config/config.ts'
 export { type Pawl, type PawlOptions, pawl } from './engine/engine.ts'
+export {
+  type Entity,
+  isSuccessfulTerminal,
+  isTerminal,
+  type StateOfEntity,
+  terminalStates,
+  wasExecuted,
+} from './kernel/lifecycles.ts'
 export { Problem, type ProblemCode, problems } from './kernel/problem.ts'
-export * from './kernel/terminal.ts'
-export type { KeyView, MadeKey, Me, NewKey } from './protocol/admin/keys.ts'
+export type { CallerTransaction } from './kernel/transactions.ts'
 export type {
   Examination,
   Finding,
+  KeyView,
   LostWorkerView,
+  MadeKey,
+  Me,
+  NewKey,
   QueueView,
   TaskTypeQuery,
   WorkerQuery,
   WorkerView,
-} from './protocol/admin/operate.ts'
+} from './protocol/admin/admin.ts'
 export type {
   DepthPoint,
   LeftOut,
@@ -24,13 +35,13 @@ export type {
   StatsView,
   TypeStats,
 } from './protocol/admin/stats.ts'
-export type { PawlApi } from './protocol/api.ts'
 export type {
   ApproveCall,
   Call,
   CancelCall,
   ControlCall,
   DeadLetterCall,
+  EndQuery,
   Fenced,
   LoseWorkerCall,
   Numbered,
@@ -50,7 +61,16 @@ export type {
   StageView,
   TaskCounts,
 } from './protocol/jobs/jobs.ts'
+export type { Enqueue, PawlApi } from './protocol/operations.ts'
 export type { LogLevel, LogLine, LogLineView, LogPage, LogQuery } from './protocol/tasks/logs.ts'
+export {
+  JobFailed,
+  type JobHandle,
+  type ResultOptions,
+  type Stored,
+  TaskFailed,
+  type TaskHandle,
+} from './protocol/tasks/results.ts'
 export type {
   BeatOfTask,
   CancelNotice,
@@ -60,7 +80,7 @@ export type {
   HeldTask,
   OneOutcome,
   Refusal,
-  SaidOf,
+  ReportOf,
   SettledTask,
   SpawnedTask,
   StartedTask,
@@ -90,7 +110,7 @@ export type {
   TaskTypeRecord,
   TaskView,
 } from './protocol/tasks/tasks.ts'
-export type * from './spec/job-spec.ts'
-export type { NamedJob } from './spec/named-job.ts'
-export { parseJobSpec } from './spec/parse-job-spec.ts'
+export type { FolderSpec, InputSpec, RunSpec } from './spec/file-fields.ts'
+export type { CompensateSpec, GateSpec, JobSpec, StageSpec } from './spec/job-spec.ts'
+export { type NamedJob, parseJobSpec } from './spec/parse-job-spec.ts'
 export * from './worker/index.ts'

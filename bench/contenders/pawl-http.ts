@@ -1,24 +1,19 @@
-import { type ChildProcess, fork, spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { join } from 'node:path'
 import pg from 'pg'
 import { connect, defineTask, startWorker } from '../../dist/index.js'
 import { type Contender, type ContenderEnv, enqueueInBatches, latencyProbe } from '../contender.ts'
+import { end, forkProgram, startServerProcess } from '../processes.ts'
 
 const workers = 4
-const programs = join(import.meta.dirname, '../programs')
 
 /** Pawl from the other side of HTTP: one server process and four worker processes, as on other machines. */
 export async function openContender({ databaseUrl }: ContenderEnv): Promise<Contender> {
-  const serving = spawn(process.execPath, [join(programs, 'server.ts'), databaseUrl], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
-  const [said] = await once(serving.stdout!, 'data')
-  const server = String(said).trim()
-  const client = connect({ server })
+  const server = await startServerProcess(databaseUrl)
+  const client = connect({ server: server.url })
   const pool = new pg.Pool({ connectionString: databaseUrl, max: 1 })
   pool.on('error', () => {})
-  const fleet = Array.from({ length: workers }, () => fork(join(programs, 'http-worker.ts'), [server]))
+  const fleet = Array.from({ length: workers }, () => forkProgram('http-worker.ts', [server.url]))
   await Promise.all(fleet.map(child => once(child, 'message')))
   const left = async () => {
     const { rows } = await pool.query('select count(*)::int as left from pawl.task where ended_at is null')
@@ -59,8 +54,8 @@ export async function openContender({ databaseUrl }: ContenderEnv): Promise<Cont
       await truncate()
     },
     async close() {
-      for (const child of fleet) child.disconnect()
-      serving.kill('SIGTERM')
+      await Promise.all(fleet.map(child => end(child)))
+      await server.stop()
       await pool.end()
     },
   }

@@ -1,6 +1,6 @@
-import type { Measure } from '../contender.ts'
+import type { Figure, Measure } from '../contender.ts'
+import { milliseconds, table, whole } from '../markdown.ts'
 import { type OwnStore, openOwnStore } from '../own-store.ts'
-import { milliseconds, table, whole } from '../report.ts'
 import { median } from '../statistics.ts'
 
 const claims = 40
@@ -13,11 +13,13 @@ export const measure: Measure = {
     const byDepth: string[][] = []
     let queued = 0
     let first = 0
+    let deepest = 1
     for (const depth of quick ? [1_000, 20_000] : [1_000, 100_000, 1_000_000]) {
       await depths.fill(depth + claims * 100 - queued)
       queued = depth
       const took = await medianClaim(depths)
       first ||= took
+      deepest = took / first
       byDepth.push([whole(depth), milliseconds(took), `${(took / first).toFixed(2)}x`])
     }
     await depths.close()
@@ -25,20 +27,26 @@ export const measure: Measure = {
     const byLanes: string[][] = []
     const tasks = quick ? 20_000 : 100_000
     let oneLane = 0
+    let mostLanes = 1
     for (const lanes of [1, quick ? 2_000 : 10_000]) {
       const store = await openOwnStore(cluster, `claim-lanes-${lanes}`)
       await store.fill(tasks)
       if (lanes > 1) await spread(store, lanes)
       const took = await medianClaim(store)
       oneLane ||= took
+      mostLanes = took / oneLane
       byLanes.push([whole(lanes), milliseconds(took), `${(took / oneLane).toFixed(2)}x`])
       await store.close()
     }
+    const figures: Figure[] = [
+      { name: 'claim-depth.deepest', value: deepest, unit: 'x', better: 'lower' },
+      { name: 'claim-depth.lanes', value: mostLanes, unit: 'x', better: 'lower' },
+    ]
     const markdown = [
       table(['queued', 'a claim of 100, median', 'vs 1,000 queued'], byDepth),
       table([`open lanes of ${whole(tasks)} queued`, 'a claim of 100, median', 'vs 1 lane'], byLanes),
     ].join('\n\n')
-    return { title: 'Claim cost by depth of the queue, and by its lanes', markdown }
+    return { title: 'Claim cost by depth of the queue, and by its lanes', markdown, figures }
   },
 }
 

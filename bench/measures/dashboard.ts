@@ -1,11 +1,9 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { join } from 'node:path'
 import { type Browser, chromium, type Page } from 'playwright-core'
 import type { Measure } from '../contender.ts'
+import { table, whole } from '../markdown.ts'
 import { openOwnStore } from '../own-store.ts'
-import { table, whole } from '../report.ts'
+import { startServerProcess } from '../processes.ts'
 import { median } from '../statistics.ts'
 
 const program = process.env.PAWL_BROWSER ?? '/usr/bin/chromium'
@@ -22,12 +20,10 @@ export const measure: Measure = {
     const title = 'The dashboard in a browser'
     if (!existsSync(program)) return { title, markdown: 'There is no browser here.\n' }
     const store = await openOwnStore(cluster, 'dashboard')
-    const server = join(import.meta.dirname, '../programs/server.ts')
-    const child = spawn(process.execPath, [server, store.url], { stdio: ['ignore', 'pipe', 'inherit'] })
+    await using server = await startServerProcess(store.url)
     const browser = await chromium.launch({ executablePath: program, args: ['--no-sandbox'] })
     try {
-      const [said] = await once(child.stdout, 'data')
-      const url = String(said).trim()
+      const { url } = server
       const payloads = Array.from({ length: tasks }, (_, n) => n)
       const { stages } = await store.engine.submit({
         name: 'census',
@@ -40,15 +36,20 @@ export const measure: Measure = {
       await page.goto(`${url}/#/stages/${stages[0]!.id}`)
       await page.getByLabel('Tasks', { exact: true }).waitFor()
       const { frames, longestMs } = await scroll(page)
+      const load = median(loads)
       const rows = [
-        ['first load until the overview can be used, median', `${whole(median(loads))} ms`],
+        ['first load until the overview can be used, median', `${whole(load)} ms`],
         [`frames a second while scrolling ${whole(tasks)} tasks`, frames.toFixed(1)],
         ['the longest time between two frames', `${longestMs.toFixed(0)} ms`],
       ]
-      return { title, markdown: `${table(['', ''], rows)}\n` }
+      return {
+        title,
+        markdown: `${table(['', ''], rows)}\n`,
+        figures: [{ name: 'dashboard.load', value: load, unit: 'ms', better: 'lower' }],
+      }
     } finally {
       await browser.close()
-      child.kill('SIGTERM')
+      await server.stop()
       await store.close()
     }
   },

@@ -1,13 +1,14 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
-import type { Measure } from '../contender.ts'
+import type { Figure, Measure } from '../contender.ts'
+import { milliseconds, table, whole } from '../markdown.ts'
 import { type OwnStore, openOwnStore } from '../own-store.ts'
-import { milliseconds, table, whole } from '../report.ts'
+import { end, firstLine, startProcess, startServerProcess } from '../processes.ts'
 
 const cli = join(import.meta.dirname, '../../dist/cli/main.js')
 const workers = 4
@@ -16,23 +17,25 @@ const workers = 4
 export const measure: Measure = {
   name: 'files',
   async run({ cluster, quick }) {
-    const [listed, done] = quick ? [2000, 100] : [100_000, 10_000]
+    const [listed, done] = quick ? [2000, 100] : [100_000, 3000]
     const rows: string[][] = []
     const store = await openOwnStore(cluster, 'files')
     try {
       rows.push(await find(store, listed))
-      rows.push(...(await work(store, done)))
+      const { rows: worked, overhead } = await work(store, done)
+      rows.push(...worked)
+      const figures: Figure[] = [{ name: 'files.overhead', value: overhead, unit: 'ms', better: 'lower' }]
+      return { title: 'Commands over files', markdown: table(['', '', 'each'], rows), figures }
     } finally {
       await store.close()
     }
-    return { title: 'Commands over files', markdown: table(['', '', 'each'], rows) }
   },
 }
 
 /** From the submit to the last datum being a task that can be claimed. */
 async function find(store: OwnStore, count: number): Promise<string[]> {
   await using folder = await filesIn(count)
-  await using _server = await serverOn(store)
+  await using _server = await startServerProcess(store.url)
   const began = performance.now()
   const { id } = await store.engine.submit({ name: 'list', stages: [stage(folder.uri, 'nobody')] })
   for (;;) {
@@ -48,14 +51,13 @@ async function find(store: OwnStore, count: number): Promise<string[]> {
 }
 
 /** A command that does nothing, by workers of their own, and the same processes without Pawl. */
-async function work(store: OwnStore, count: number): Promise<string[][]> {
+async function work(store: OwnStore, count: number): Promise<{ rows: string[][]; overhead: number }> {
   const bare = await runBare(count)
   await using folder = await filesIn(count)
-  const server = await serverOn(store)
-  await using _server = server
+  await using server = await startServerProcess(store.url)
   const crew = Array.from({ length: workers }, () => workerOn(server.url))
   try {
-    await Promise.all(crew.map(child => once(child.stdout!, 'data')))
+    await Promise.all(crew.map(firstLine))
     const began = performance.now()
     const { id } = await store.engine.submit({ name: 'work', stages: [stage(folder.uri, 'command')] })
     for (;;) {
@@ -65,18 +67,19 @@ async function work(store: OwnStore, count: number): Promise<string[][]> {
       await sleep(50)
     }
     const ms = performance.now() - began
-    return [
+    const overhead = (ms - bare) / count
+    const rows = [
       [
         `${whole(count)} processes, ${workers} at once, without Pawl`,
         `${(bare / 1000).toFixed(1)} s`,
         milliseconds(bare / count),
       ],
       [`${whole(count)} files through ${workers} workers`, `${(ms / 1000).toFixed(1)} s`, milliseconds(ms / count)],
-      ['what Pawl adds', '', milliseconds((ms - bare) / count)],
+      ['what Pawl adds', '', milliseconds(overhead)],
     ]
+    return { rows, overhead }
   } finally {
-    for (const child of crew) child.kill('SIGTERM')
-    await Promise.all(crew.map(child => once(child, 'exit')))
+    await Promise.all(crew.map(child => end(child)))
   }
 }
 
@@ -107,18 +110,6 @@ async function filesIn(count: number) {
   return { uri, [Symbol.asyncDispose]: remove }
 }
 
-async function serverOn({ url }: OwnStore) {
-  const program = join(import.meta.dirname, '../programs/server.ts')
-  const child = spawn(process.execPath, [program, url], { stdio: ['ignore', 'pipe', 'inherit'] })
-  const [said] = await once(child.stdout, 'data')
-  const stop = async () => {
-    child.kill('SIGTERM')
-    await once(child, 'exit')
-  }
-  return { url: String(said).trim(), [Symbol.asyncDispose]: stop }
-}
-
-function workerOn(url: string): ChildProcess {
-  const args = [cli, 'worker', '--commands', '--concurrency', '1', '--server', url]
-  return spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
+function workerOn(url: string) {
+  return startProcess(process.execPath, [cli, 'worker', '--commands', '--concurrency', '1', '--server', url])
 }

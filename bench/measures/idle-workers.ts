@@ -1,15 +1,12 @@
-import { spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
 import { Agent, request } from 'node:http'
-import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Measure } from '../contender.ts'
+import { table, whole } from '../markdown.ts'
 import { openOwnStore } from '../own-store.ts'
-import { table, whole } from '../report.ts'
-
-const ticksPerSecond = 100
+import { startServerProcess } from '../processes.ts'
+import { processorMs, residentMiB } from '../processor-time.ts'
 
 /** The cost of idle workers for the server: processor time and memory, as reported by Linux. */
 export const measure: Measure = {
@@ -18,17 +15,15 @@ export const measure: Measure = {
     const count = quick ? 100 : 1000
     const seconds = quick ? 5 : 30
     const store = await openOwnStore(cluster, 'idle-workers')
-    const program = join(import.meta.dirname, '../programs/server.ts')
-    const child = spawn(process.execPath, [program, store.url], { stdio: ['ignore', 'pipe', 'inherit'] })
+    await using server = await startServerProcess(store.url)
     const over = new AbortController()
     try {
-      const [said] = await once(child.stdout, 'data')
-      const url = String(said).trim()
+      const { url, pid } = server
       await sleep(1000)
-      const alone = await costOf(child.pid!, seconds)
+      const alone = await costOf(pid, seconds)
       const waiting = Array.from({ length: count }, (_, index) => waitForWork(url, index, over.signal))
       await sleep(5000)
-      const crowded = await costOf(child.pid!, seconds)
+      const crowded = await costOf(pid, seconds)
       over.abort()
       await Promise.allSettled(waiting)
       const rows = [
@@ -36,10 +31,17 @@ export const measure: Measure = {
         [`${whole(count)} workers that wait`, `${crowded.share.toFixed(1)} %`, whole(crowded.mib)],
       ]
       const markdown = table(['', 'processor (100 %: one core)', 'resident, MiB'], rows)
-      return { title: 'A server whose workers wait for work', markdown: `${markdown}\n\nOver ${seconds} s each.\n` }
+      return {
+        title: 'A server whose workers wait for work',
+        markdown: `${markdown}\n\nOver ${seconds} s each.\n`,
+        figures: [
+          { name: 'idle-workers.processor', value: crowded.share, unit: '%', better: 'lower' },
+          { name: 'idle-workers.resident', value: crowded.mib, unit: 'MiB', better: 'lower' },
+        ],
+      }
     } finally {
       over.abort()
-      child.kill('SIGTERM')
+      await server.stop()
       await store.close()
     }
   },
@@ -66,16 +68,7 @@ async function waitForWork(url: string, index: number, signal: AbortSignal): Pro
 }
 
 async function costOf(pid: number, seconds: number): Promise<{ share: number; mib: number }> {
-  const before = ticks(pid)
+  const before = processorMs(pid)
   await sleep(seconds * 1000)
-  const mib = Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024
-  return { share: ((ticks(pid) - before) / ticksPerSecond / seconds) * 100, mib }
-}
-
-/** User and system time; the name, which may hold spaces, comes before them in brackets. */
-function ticks(pid: number): number {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
-    .replace(/^.*\) /, '')
-    .split(' ')
-  return Number(fields[11]) + Number(fields[12])
+  return { share: (processorMs(pid) - before) / (10 * seconds), mib: residentMiB(pid) }
 }

@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Measure, payload } from '../contender.ts'
+import { milliseconds, table, whole } from '../markdown.ts'
 import { type OwnStore, openOwnStore } from '../own-store.ts'
-import { milliseconds, table, whole } from '../report.ts'
 import { median } from '../statistics.ts'
+import { submitSmallJobs } from '../work.ts'
 
 interface Sizes {
   /** Tasks of a stage. The most are also submitted at once. */
@@ -86,37 +87,18 @@ async function chain(store: OwnStore, { chain }: Sizes): Promise<string[][]> {
 /** Small jobs of three stages of one task, all submitted before the first is worked on. */
 async function many(store: OwnStore, { jobs }: Sizes): Promise<string[][]> {
   const costs: number[] = []
-  let perSecond = 0
   await warmUp(store)
   for (const count of jobs) {
-    const began = performance.now()
-    await submitSmall(store, count)
-    perSecond = (1000 * count) / (performance.now() - began)
+    await submitSmallJobs(store.engine, count)
     await store.tidy()
     costs.push(1000 / (await store.drain(count * 3)))
   }
-  return [
-    ['submit jobs of three stages of one task', `${whole(perSecond)} jobs/s`, ''],
-    ...costRows(costs, jobs, size => `a task with ${whole(size)} of them at once`),
-  ]
-}
-
-const submittersAtOnce = 4
-
-async function submitSmall({ engine }: OwnStore, count: number): Promise<void> {
-  let left = count
-  const submit = async () => {
-    while (left-- > 0) {
-      const stages = ['a', 'b', 'c'].map(name => ({ name, task: 'noop', payload: payload(left) }))
-      await engine.submit({ name: 'small', stages })
-    }
-  }
-  await Promise.all(Array.from({ length: submittersAtOnce }, submit))
+  return [...costRows(costs, jobs, size => `a task with ${whole(size)} of them at once`)]
 }
 
 /** The first jobs are slower, in the process and in the database, and are not measured. */
 async function warmUp(store: OwnStore): Promise<void> {
-  await submitSmall(store, 50)
+  await submitSmallJobs(store.engine, 50)
   await store.drain(150)
 }
 

@@ -1,20 +1,17 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import type { Measure } from '../contender.ts'
+import { table, whole } from '../markdown.ts'
 import { openOwnStore } from '../own-store.ts'
-import { table, whole } from '../report.ts'
+import { end, firstLine, startProgram } from '../processes.ts'
+import { residentMiB } from '../processor-time.ts'
 
 /** The memory of a worker process of its own, idle and while it drains. Linux tells; elsewhere it is left out. */
 export const measure: Measure = {
   name: 'memory',
   async run({ cluster, quick }) {
     const store = await openOwnStore(cluster, 'memory')
-    const program = join(import.meta.dirname, '../programs/worker.ts')
-    const child = spawn(process.execPath, [program, store.url, 'noop'], { stdio: ['ignore', 'pipe', 'inherit'] })
+    const child = startProgram('worker.ts', [store.url, 'noop'])
     try {
-      await once(child.stdout, 'data')
+      await firstLine(child)
       const idle = residentMiB(child.pid!)
       const count = quick ? 10_000 : 300_000
       await store.fill(count)
@@ -31,15 +28,14 @@ export const measure: Measure = {
         [`peak while draining ${whole(count)}`, whole(peak)],
         ['after', whole(after)],
       ]
-      return { title: 'Memory of a worker process', markdown: table(['', 'resident, MiB'], rows) }
+      return {
+        title: 'Memory of a worker process',
+        markdown: table(['', 'resident, MiB'], rows),
+        figures: [{ name: 'memory.peak', value: peak, unit: 'MiB', better: 'lower' }],
+      }
     } finally {
-      child.kill('SIGKILL')
+      await end(child, 'SIGKILL')
       await store.close()
     }
   },
-}
-
-function residentMiB(pid: number): number {
-  const status = readFileSync(`/proc/${pid}/status`, 'utf8')
-  return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) / 1024
 }

@@ -1,7 +1,7 @@
-import pg from 'pg'
 import type { Measure } from '../contender.ts'
+import { openConnection } from '../entrants.ts'
+import { table, whole } from '../markdown.ts'
 import { openOwnStore } from '../own-store.ts'
-import { table, whole } from '../report.ts'
 import { median } from '../statistics.ts'
 
 /** The drain while another session holds a snapshot, so that no dead row may be removed. */
@@ -17,8 +17,7 @@ export const measure: Measure = {
     }
     await drainOnce()
     const free = [await drainOnce(), await drainOnce(), await drainOnce()]
-    const pin = new pg.Client(store.url)
-    await pin.connect()
+    const pin = await openConnection(store.url)
     const pinned: number[] = []
     try {
       await pin.query('begin isolation level repeatable read')
@@ -40,6 +39,12 @@ export const measure: Measure = {
       ['pinned, the last three rounds', whole(late), `${Math.round((100 * late) / median(free))} %`],
     ]
     const text = `${whole(pinned.length * count)} tasks were queued and drained under the pinned snapshot.\n`
-    return { title: 'Drain with a pinned snapshot', markdown: `${table(['', 'tasks/s', ''], rows)}\n\n${text}` }
+    return {
+      title: 'Drain with a pinned snapshot',
+      markdown: `${table(['', 'tasks/s', ''], rows)}\n\n${text}`,
+      figures: [
+        { name: 'pinned-snapshot.share', value: (100 * median(pinned)) / median(free), unit: '%', better: 'higher' },
+      ],
+    }
   },
 }

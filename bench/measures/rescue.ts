@@ -1,11 +1,9 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { defineTask, startBabysitter, startWorker } from '../../dist/index.js'
-import type { Measure } from '../contender.ts'
+import type { Figure, Measure } from '../contender.ts'
+import { table } from '../markdown.ts'
 import { type OwnStore, openOwnStore } from '../own-store.ts'
-import { table } from '../report.ts'
+import { end, firstLine, startProgram } from '../processes.ts'
 import { percentile } from '../statistics.ts'
 
 const tasks = 20
@@ -22,12 +20,14 @@ export const measure: Measure = {
       // A babysitter that has just begun is blind for two heartbeats; what is measured is one that has been running.
       await sleep(21_000)
       const rows: string[][] = []
-      for (const { name, promise, options } of plans) {
+      const figures: Figure[] = []
+      for (const { key, name, promise, options } of plans) {
         const took = await killAndWait(store, options)
+        figures.push({ name: `rescue.${key}`, value: Math.max(...took), unit: 's', better: 'lower' })
         rows.push([name, `${percentile(took, 0.5).toFixed(1)} s`, `${Math.max(...took).toFixed(1)} s`, `${promise} s`])
       }
       const head = ['', 'p50', 'longest', 'promised']
-      return { title, markdown: `${table(head, rows)}\n\n${tasks} running tasks each time.\n` }
+      return { title, markdown: `${table(head, rows)}\n\n${tasks} running tasks each time.\n`, figures }
     } finally {
       await babysitter.stop()
       await store.close()
@@ -36,24 +36,23 @@ export const measure: Measure = {
 }
 
 const plans = [
-  { name: 'default settings (lease 60 s, heartbeat 10 s)', promise: 25, options: {} },
-  { name: 'lease 5 s', promise: 7, options: { leaseSeconds: 5 } },
+  { key: 'default', name: 'default settings (lease 60 s, heartbeat 10 s)', promise: 25, options: {} },
+  { key: 'short', name: 'lease 5 s', promise: 7, options: { leaseSeconds: 5 } },
 ]
 
 async function killAndWait(store: OwnStore, options: object): Promise<number[]> {
   const { engine } = store
   await engine.enqueueMany(Array.from({ length: tasks }, () => ({ type: 'slow', payload: null, ...options })))
-  const program = join(import.meta.dirname, '../programs/worker.ts')
-  const child = spawn(process.execPath, [program, store.url, 'slow', '600'], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const child = startProgram('worker.ts', [store.url, 'slow', '600'])
   try {
-    await once(child.stdout, 'data')
+    await firstLine(child)
     const running = async () => (await engine.tasks({ type: 'slow', state: 'running' })).items.length
     for (const end = Date.now() + 30_000; (await running()) < tasks; ) {
       if (Date.now() > end) throw new Error('the tasks did not start')
       await sleep(100)
     }
   } finally {
-    child.kill('SIGKILL')
+    await end(child, 'SIGKILL')
   }
   const killed = performance.now()
   const took: number[] = []

@@ -2,7 +2,7 @@
 import { Button, Center, Loader, Paper, PasswordInput, Stack, Text, Title } from '@mantine/core'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { createContext, type ReactNode, useContext, useState } from 'react'
-import type { Me } from '../../src/protocol/admin/keys.ts'
+import type { Me } from '../../src/protocol/admin/admin.ts'
 import { Fault } from './parts/fault.tsx'
 import { storedKey, storeKey, whoAmI } from './server.ts'
 

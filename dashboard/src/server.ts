@@ -1,6 +1,6 @@
 /** The server that served this page, under any path, through the same client that programs use. */
 import { connect, type PawlClient } from '../../src/client/client.ts'
-import type { Me } from '../../src/protocol/admin/keys.ts'
+import type { Me } from '../../src/protocol/admin/admin.ts'
 
 export const base = new URL('.', document.baseURI).href.replace(/\/$/, '')
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Fresh, fresh } from '../../test/harness/fresh.ts'
 import { laneWith } from '../../test/harness/lane-with.ts'
-import { ageLanes } from './age-lanes.ts'
+import { ageLanes } from './chores.ts'
 
 const rankOf = async ({ sql }: Fresh, laneId: number) => {
   const [row] = await sql<{ rank: number }>`select rank from pawl.lane where id = ${laneId}`

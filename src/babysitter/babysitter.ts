@@ -8,11 +8,20 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Context } from '../engine/context.ts'
 import { engineBehind, type Pawl } from '../engine/engine.ts'
 import { vacuumBloatedTables } from '../store/admin/examine.ts'
-import { ageLanes } from './age-lanes.ts'
 import { type Chore, keepDoing } from './chore.ts'
-import { countEvents, endGraces, expireTasks, retention, watchIntegrity, watchQueues } from './chores.ts'
-import { continueRedrives } from './continue-redrives.ts'
-import { findInputs, putInPlace, sweepUploads } from './file-chores.ts'
+import {
+  ageLanes,
+  continueRedrives,
+  countEvents,
+  endGraces,
+  expireTasks,
+  findInputs,
+  putInPlace,
+  retention,
+  sweepUploads,
+  watchIntegrity,
+  watchQueues,
+} from './chores.ts'
 import { continueJobs, failStale, jobDeadlines, jobRetention } from './job-chores.ts'
 import { rescue } from './rescue.ts'
 

@@ -131,6 +131,17 @@ test('retention walks through a long table, stretch by stretch', async t => {
   await assert.rejects(run.engine.task(ids[0]!), { code: 'TASK_NOT_FOUND' })
 })
 
+test('retention finds an expired task behind many that are kept in one run', async t => {
+  const run = await fresh(t)
+  await run.engine.enqueueMany(Array.from({ length: 5000 }, () => ({ type: 'kept' })))
+  const { id } = await run.engine.enqueue('a', 1, { keepSeconds: 5 })
+  const { claimed } = await run.sync({ queues: ['a'], claim: 1 })
+  await run.sync({ settled: [{ id, epoch: claimed[0]!.epoch, outcome: 'succeeded' }] })
+  await run.advance(6)
+  const { removed } = await retention().run(run.engine.context)
+  assert.equal(removed, 1)
+})
+
 test('two babysitters at once end each task once', async t => {
   const run = await fresh(t)
   const other = await openEngine({ database: run.url!, schema: run.schema })
@@ -158,12 +169,12 @@ test('times to live of tasks that have ended do not keep others waiting', async 
   const { claimed } = await run.sync({ queues: ['a'], claim: 500 })
   await run.sync({ settled: claimed.map(({ id, epoch }) => ({ id, epoch, outcome: 'succeeded' })) })
   await run.advance(60)
-  const look = async () => {
+  const runChore = async () => {
     const { expired, more } = await expireTasks.run(run.engine.context)
     return [expired, more]
   }
   assert.deepEqual(
-    [await look(), await look()],
+    [await runChore(), await runChore()],
     [
       [0, true],
       [1, false],
@@ -200,8 +211,8 @@ test('one task that cannot be written never stops a chore', async t => {
   const ended = await endGraces.run(run.engine.context)
   assert.deepEqual([ended.cancelled, ended.failed], [4, 1])
   assert.deepEqual(told, [
-    ['task.unruly', mortal[2]!.id],
-    ['task.unruly', stopping[0]!.id],
+    ['task.unwritable', mortal[2]!.id],
+    ['task.unwritable', stopping[0]!.id],
   ])
 })
 
@@ -259,21 +270,21 @@ test('what is said of a task that cannot be written names its correlation', asyn
   await makeUnruly(run, id)
   await run.advance(20)
   assert.equal((await expireTasks.run(run.engine.context)).failed, 1)
-  assert.deepEqual(told, [['task.unruly', id, 'order-7']])
+  assert.deepEqual(told, [['task.unwritable', id, 'order-7']])
 })
 
 test('a look that fails is told, and the next one comes', async t => {
   const told: unknown[] = []
   const run = await fresh(t, { log: (word, { chore, error }) => told.push([word, chore, error]) })
   const stop = new AbortController()
-  let looks = 0
+  let runs = 0
   const odd = {
     name: 'odd',
     everySeconds: 0,
     run: async () => {
-      looks += 1
-      if (looks === 3) stop.abort()
-      if (looks < 3) throw new Error(`no ${looks}`)
+      runs += 1
+      if (runs === 3) stop.abort()
+      if (runs < 3) throw new Error(`no ${runs}`)
       return { found: 0 }
     },
   }

@@ -1,16 +1,20 @@
-import { splitOnFailure } from '../engine/retry.ts'
+import { listInputs } from '../engine/files/list-inputs.ts'
+import { promoteFiles, sweepFiles, sweepStagings } from '../engine/files/promote.ts'
+import { continueRedrive, logRedriveFailure } from '../engine/tasks/redrive.ts'
 import { endGrace, expire } from '../kernel/decide.ts'
 import { firstIdAt } from '../kernel/id.ts'
+import { laneRank } from '../kernel/rank.ts'
 import { defaultSettings } from '../kernel/settings.ts'
 import { brokenRules } from '../store/admin/integrity.ts'
 import { countMoves, deleteOldStats, recordQueueDepths } from '../store/admin/stats.ts'
 import { clockMs } from '../store/driver/clock.ts'
 import { deleteOldChanges, startOfChangeScan } from '../store/feed/delete-old-changes.ts'
 import { currentGeneration } from '../store/feed/generation.ts'
-import { findUnservedQueues } from '../store/flow/unserved-queues.ts'
-import { deleteFreedIds } from '../store/tasks/chosen-ids.ts'
+import { openLanes, setRanks } from '../store/flow/lanes.ts'
+import { findUnservedQueues } from '../store/flow/queue-depths.ts'
+import { deleteFreedIds } from '../store/tasks/idempotency.ts'
 import { deleteOldLogLines } from '../store/tasks/logs.ts'
-import { deleteOldRedrives } from '../store/tasks/redrive.ts'
+import { deleteOldRedrives, findAbandonedRedrives } from '../store/tasks/redrive.ts'
 import {
   deleteExpiredRecords,
   deleteTasks,
@@ -18,9 +22,7 @@ import {
   findExpiredTasks,
   findTasksPastRetention,
 } from '../store/tasks/task-chores.ts'
-import { applyVerdicts } from './apply-verdicts.ts'
-import type { Chore } from './chore.ts'
-import { logFailures, type WriteFailure } from './log-failures.ts'
+import { applyVerdicts, type Chore, fairBatches, splitTasks } from './chore.ts'
 
 const batch = 500
 
@@ -55,6 +57,10 @@ export interface RetentionOptions {
   readonly keepLogSeconds?: number
 }
 
+const tasksPerStretch = 5000
+/** A run passes over this many stretches without expired tasks. With one per run, a large table would take hours. */
+const maxEmptyStretches = 10
+
 /** Removes expired data, one range of the table at a time. */
 export function retention({ keepLogSeconds = 7 * 86_400 }: RetentionOptions = {}): Chore {
   const first = '00000000-0000-0000-0000-000000000000'
@@ -65,21 +71,14 @@ export function retention({ keepLogSeconds = 7 * 86_400 }: RetentionOptions = {}
     everySeconds: 10,
     async run(context) {
       const { sql } = context
-      const { ids, next } = await findTasksPastRetention(sql, after, 5000)
+      let { ids, next } = await findTasksPastRetention(sql, after, tasksPerStretch)
+      for (let empty = 1; ids.length === 0 && next !== null && empty < maxEmptyStretches; empty++) {
+        ;({ ids, next } = await findTasksPastRetention(sql, next, tasksPerStretch))
+      }
       after = next ?? first
-      const failures: WriteFailure[] = []
-      const gone = await splitOnFailure<string, string | undefined>(
-        ids,
-        // In a transaction of its own, because only its rollback guarantees that a failed part has released its locks.
-        part => sql.begin(tx => deleteTasks(tx, part)),
-        (id, error) => {
-          failures.push({ id, error })
-          return undefined
-        },
-      )
-      await logFailures(context, 'task', failures)
-      const failed = failures.length
-      const removed = gone.length - failed
+      // In transactions of their own, because only a rollback guarantees that a failed part has released its locks.
+      const { done, failed } = await splitTasks(context, ids, part => sql.begin(tx => deleteTasks(tx, part)))
+      const removed = done.length
       const { pulses, keys, sessions } = await deleteExpiredRecords(sql)
       const { deleted: changes, ...scanned } = await deleteOldChanges(sql, scan)
       scan = scanned.scan
@@ -94,7 +93,7 @@ export function retention({ keepLogSeconds = 7 * 86_400 }: RetentionOptions = {}
 }
 
 const movesPerBatch = 2000
-const batchesPerLook = 10
+const batchesPerRun = 10
 
 /**
  * Counts the transitions of tasks for statistics and metrics. It uses a limited share of the database: if tasks move
@@ -107,7 +106,7 @@ export const countEvents: Chore = {
     // After a failover, counting starts again in the new generation.
     await currentGeneration(sql)
     let counted = 0
-    for (let batch = 0; batch < batchesPerLook; batch++) {
+    for (let batch = 0; batch < batchesPerRun; batch++) {
       const { events, isAll } = await countMoves(sql, movesPerBatch)
       counted += events
       if (isAll) break
@@ -138,5 +137,78 @@ export const watchIntegrity: Chore = {
     const broken = await brokenRules(sql, firstIdAt((await clockMs(sql)) - 15 * 60_000))
     for (const rule of broken) log('integrity.broken', { ...rule })
     return { broken: broken.length }
+  },
+}
+
+const lanesPerRun = 1000
+
+/**
+ * Raises the rank of lanes whose work waits and resets it when nothing waits, one batch of lanes at a time. Concurrent
+ * babysitters write the same ranks; the next run corrects a late write.
+ */
+export function ageLanes(): Chore {
+  let after = 0
+  return {
+    name: 'age-lanes',
+    everySeconds: 5,
+    async run({ sql }) {
+      const lanes = await openLanes(sql, after, lanesPerRun)
+      after = lanes.length < lanesPerRun ? 0 : lanes.at(-1)!.id
+      const moved = lanes.flatMap(lane => (laneRank(lane) === lane.rank ? [] : [{ ...lane, rank: laneRank(lane) }]))
+      const aged = moved.length === 0 ? 0 : await setRanks(sql, moved)
+      return { aged, more: after > 0 && aged > 0 }
+    },
+  }
+}
+
+/** Dead letters of one redrive per run, so that other redrives get their share. */
+const lettersPerRun = 5000
+
+/** Continues redrives whose process died, or whose caller's transaction has committed. */
+export function continueRedrives(olderThanSeconds = 3): Chore {
+  let redriven = 0
+  const continueEach = fairBatches(
+    10,
+    (sql, limit, except) => findAbandonedRedrives(sql, olderThanSeconds, limit, except),
+    async (context, id) => {
+      redriven += (await continueRedrive(context, context.sql, id, lettersPerRun)).redriven
+    },
+    logRedriveFailure,
+  )
+  return {
+    name: 'continue-redrives',
+    everySeconds: 1,
+    async run(context) {
+      redriven = 0
+      const { failed } = await continueEach(context)
+      return { redriven, failed }
+    },
+  }
+}
+
+/** Lists the inputs of stages, and queues their tasks. */
+export const findInputs: Chore = {
+  name: 'find-inputs',
+  everySeconds: 1,
+  bell: ({ fileSignal }) => fileSignal,
+  run: listInputs,
+}
+
+/** Moves the outputs of successful attempts to their final location. */
+export const putInPlace: Chore = {
+  name: 'put-in-place',
+  everySeconds: 1,
+  bell: ({ fileSignal }) => fileSignal,
+  run: promoteFiles,
+}
+
+/** Removes uploads of attempts that did not win, and late uploads of workers that had lost their lease. */
+export const sweepUploads: Chore = {
+  name: 'sweep-uploads',
+  everySeconds: 10,
+  async run(context) {
+    const { swept } = await sweepFiles(context)
+    const { strays } = await sweepStagings(context)
+    return { swept, strays }
   },
 }

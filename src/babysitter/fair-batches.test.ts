@@ -7,7 +7,7 @@ import { taskIn } from '../../test/harness/task-in.ts'
 import { newId } from '../kernel/id.ts'
 import { insertRedrive } from '../store/tasks/redrive.ts'
 import { succeedTasks } from '../store/tasks/settle.ts'
-import { continueRedrives } from './continue-redrives.ts'
+import { continueRedrives } from './chores.ts'
 import { continueJobs, jobDeadlines } from './job-chores.ts'
 
 /** From now on rows in `bad` cannot be written, for a reason other than a failure of the store. */
@@ -37,7 +37,7 @@ test('a job that can never be driven on, however often it was counted, keeps no 
   for (const task of await claim(f, ['bad'], 250)) await succeedTasks(f.sql, [task])
   await succeedTasks(f.sql, await claim(f, ['good']))
   await f.advance(10)
-  assert.deepEqual(await continueJobs().run(f.engine.context), { driven: 1, failed: 1, more: false })
+  assert.deepEqual(await continueJobs().run(f.engine.context), { continued: 1, failed: 1, more: false })
   assert.equal((await f.engine.job(id)).state, 'succeeded')
 })
 
@@ -51,14 +51,14 @@ test('many jobs that can never be driven on come first once, and then those behi
   await succeedTasks(f.sql, await claim(f, ['good']))
   await f.advance(10)
   const chore = continueJobs()
-  const looks = [await chore.run(f.engine.context), await chore.run(f.engine.context)]
-  assert.deepEqual(looks, [
-    { driven: 0, failed: 100, more: false },
-    { driven: 1, failed: 0, more: false },
+  const results = [await chore.run(f.engine.context), await chore.run(f.engine.context)]
+  assert.deepEqual(results, [
+    { continued: 0, failed: 100, more: false },
+    { continued: 1, failed: 0, more: false },
   ])
   assert.equal((await f.engine.job(id)).state, 'succeeded')
   await f.sql.script('drop trigger fail on pawl.job')
-  assert.equal((await chore.run(f.engine.context)).driven, 100, 'they are tried again, too')
+  assert.equal((await chore.run(f.engine.context)).continued, 100, 'they are tried again, too')
 })
 
 test('many jobs that cannot be ended at their deadline keep no other from it', async t => {
@@ -67,7 +67,7 @@ test('many jobs that cannot be ended at their deadline keep no other from it', a
   const { id } = await f.engine.submit(jobOf('good'))
   await spoil(f, 'job', `new.name = 'bad'`)
   await f.advance(60)
-  for (let look = 0; look < 2; look++) await jobDeadlines.run(f.engine.context)
+  for (let turn = 0; turn < 2; turn++) await jobDeadlines.run(f.engine.context)
   assert.equal((await f.engine.job(id)).state, 'expired')
 })
 
@@ -85,8 +85,8 @@ test('redrives that always fail keep no other from being gone on with', async t 
   await spoil(f, 'task', `new.type = 'bad'`)
   await f.advance(10)
   const chore = continueRedrives()
-  const looks = [await chore.run(f.engine.context), await chore.run(f.engine.context)]
-  assert.deepEqual(looks, [
+  const results = [await chore.run(f.engine.context), await chore.run(f.engine.context)]
+  assert.deepEqual(results, [
     { redriven: 0, failed: 10 },
     { redriven: 1, failed: 0 },
   ])

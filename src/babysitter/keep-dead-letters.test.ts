@@ -100,7 +100,7 @@ test('jobs that stay for their dead letters do not keep later ones from going', 
   await run.advance(15 * day)
   let scan = startOfJobScan
   const found: string[] = []
-  for (let look = 0; look < 3; look++) {
+  for (let turn = 0; turn < 3; turn++) {
     const seen = await findJobsPastRetention(run.sql, 14 * day, 10, [], scan, 2)
     found.push(...seen.ids)
     scan = seen.scan

@@ -65,14 +65,14 @@ for (const [what, { chore, taken, make, lock }] of Object.entries(cases)) {
       const run = await fresh(t)
       const [held, free] = [await make(run), await make(run)]
       await run.advance(60)
-      const look = async () => (await chore.run(run.engine.context))[taken]
-      assert.equal(await whileLocked(run.sql, lock(held.id), look), 1)
+      const runChore = async () => (await chore.run(run.engine.context))[taken]
+      assert.equal(await whileLocked(run.sql, lock(held.id), runChore), 1)
       const seqOf = async (id: string) => (await run.engine.tasks()).items.find(task => task.id === id)?.seq
       const before = await seqOf(held.id)
       assert.ok(before !== undefined, 'it is as it was')
       assert.notEqual(await seqOf(free.id), before)
       await run.advance(62)
-      assert.equal(await look(), 1)
+      assert.equal(await runChore(), 1)
       assert.notEqual(await seqOf(held.id), before)
     },
   )

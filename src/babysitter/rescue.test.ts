@@ -13,12 +13,12 @@ function watchful({ engine }: Pick<Fresh, 'engine'>) {
 
 test('a task whose worker died is retried, and the loss is charged to it', async t => {
   const run = await fresh(t)
-  const look = watchful(run)
+  const runRescue = watchful(run)
   const { id, queue } = await taskIn(run, 'running', { heartbeatSeconds: 500, leaseSeconds: 5000 })
   await run.advance(900)
-  assert.equal((await look()).rescued, 0)
+  assert.equal((await runRescue()).rescued, 0)
   await run.advance(101)
-  assert.equal((await look()).rescued, 1)
+  assert.equal((await runRescue()).rescued, 1)
   const { state, failures, losses, owner } = await run.engine.task(id)
   assert.deepEqual([state, failures, losses, owner], ['retrying', 0, 1, 'w'])
   assert.equal((await storyOf(run, id)).at(-1), 'retrying by babysitter: lease_lost')
@@ -28,11 +28,11 @@ test('a task whose worker died is retried, and the loss is charged to it', async
 
 test('a task lost before its start is charged nothing, and comes back to be handled with care', async t => {
   const run = await fresh(t)
-  const look = watchful(run)
+  const runRescue = watchful(run)
   const { id, queue } = await taskIn(run, 'assigned')
   for (const epoch of [2, 3, 4, 5]) {
     await run.advance(21)
-    assert.equal((await look()).rescued, 1)
+    assert.equal((await runRescue()).rescued, 1)
     const { claimed } = await run.sync({ queues: [queue], claim: 1 })
     assert.deepEqual([claimed[0]!.epoch, claimed[0]!.attempt, claimed[0]!.careful], [epoch, 1, true])
   }
@@ -41,11 +41,11 @@ test('a task lost before its start is charged nothing, and comes back to be hand
 
 /** Workers claim the task and vanish before they start it, a number of times in a row. */
 async function loseBeforeStart(run: Fresh, queue: string, times: number): Promise<void> {
-  const look = watchful(run)
+  const runRescue = watchful(run)
   for (let n = 0; n < times; n++) {
     assert.equal((await run.sync({ queues: [queue], claim: 1 })).claimed.length, 1, `claim ${n + 1}`)
     await run.advance(21)
-    assert.equal((await look()).rescued, 1)
+    assert.equal((await runRescue()).rescued, 1)
   }
 }
 
@@ -86,7 +86,7 @@ test('a start, a release or a new round ends a row of losses before a start', as
 
 test('a payload that kills every worker ends as a dead letter, its neighbours pay nothing', async t => {
   const run = await fresh(t)
-  const look = watchful(run)
+  const runRescue = watchful(run)
   const killer = await taskIn(run, 'queued', { queue: 'q', correlationId: 'c' })
   const neighbour = await taskIn(run, 'queued', { queue: 'q' })
   for (const losses of [1, 2, 3]) {
@@ -94,7 +94,7 @@ test('a payload that kills every worker ends as a dead letter, its neighbours pa
     const { id, epoch } = claimed.find(task => task.id === killer.id)!
     await run.sync({ started: [{ id, epoch }] })
     await run.advance(21)
-    assert.equal((await look()).rescued, claimed.length)
+    assert.equal((await runRescue()).rescued, claimed.length)
     assert.equal((await run.engine.task(killer.id)).losses, losses)
   }
   const task = await run.engine.task(killer.id)
@@ -114,14 +114,14 @@ test('a payload that kills every worker ends as a dead letter, its neighbours pa
 
 test('an attempt that runs for too long is a failure; the last one is a dead letter "timeout"', async t => {
   const run = await fresh(t)
-  const look = watchful(run)
+  const runRescue = watchful(run)
   const retry = { attempts: 2, delaySeconds: 0 }
   const options = { timeoutSeconds: 1000, leaseSeconds: 9000, heartbeatSeconds: null, retry }
   const { id, queue } = await taskIn(run, 'running', options)
   await run.advance(900)
-  assert.equal((await look()).rescued, 0)
+  assert.equal((await runRescue()).rescued, 0)
   await run.advance(101)
-  assert.equal((await look()).rescued, 1)
+  assert.equal((await runRescue()).rescued, 1)
   const first = await run.engine.task(id)
   assert.deepEqual([first.state, first.failures, first.losses], ['retrying', 1, 0])
   assert.match(first.error!.message, /longer than 1000 s/)
@@ -130,7 +130,7 @@ test('an attempt that runs for too long is a failure; the last one is a dead let
   await run.sync({ queues: [queue], claim: 1 })
   await run.sync({ started: [{ id, epoch: 2 }] })
   await run.advance(1001)
-  assert.equal((await look()).rescued, 1)
+  assert.equal((await runRescue()).rescued, 1)
   const last = await run.engine.task(id)
   assert.deepEqual([last.state, last.deadLetter?.reasonCode, last.failures], ['dead_lettered', 'timeout', 2])
   assert.equal((await storyOf(run, id)).at(-1), 'dead_lettered by babysitter: timeout')
@@ -146,15 +146,15 @@ test("a task's own timeout is kept though its lease is long", async t => {
 
 test('an attempt that starts long after its claim has all of its time', async t => {
   const run = await fresh(t)
-  const look = watchful(run)
+  const runRescue = watchful(run)
   const { id } = await taskIn(run, 'assigned', { leaseSeconds: 36_000, heartbeatSeconds: null, timeoutSeconds: 1000 })
   await run.advance(1001)
-  assert.equal((await look()).rescued, 0)
+  assert.equal((await runRescue()).rescued, 0)
   await run.sync({ started: [{ id, epoch: 1 }] })
   await run.advance(900)
-  assert.equal((await look()).rescued, 0)
+  assert.equal((await runRescue()).rescued, 0)
   await run.advance(101)
-  assert.equal((await look()).rescued, 1)
+  assert.equal((await runRescue()).rescued, 1)
 })
 
 test('a task whose losses are used up fails if it never goes to the dead letters', async t => {
@@ -176,14 +176,14 @@ test('a task that is lost while it is told to stop ends as cancelled', async t =
 
 test('a lease ends when it says: without heartbeats only the lease counts', async t => {
   const run = await fresh(t)
-  const look = watchful(run)
+  const runRescue = watchful(run)
   await taskIn(run, 'running', { heartbeatSeconds: null, leaseSeconds: 5000 })
   await taskIn(run, 'running', { heartbeatSeconds: 500, leaseSeconds: 9000 })
   await taskIn(run, 'running', { heartbeatSeconds: 9000, leaseSeconds: 1500 })
   const rescued: unknown[] = []
   for (const seconds of [900, 200, 500, 3300, 200]) {
     await run.advance(seconds)
-    rescued.push((await look()).rescued)
+    rescued.push((await runRescue()).rescued)
   }
   assert.deepEqual(rescued, [0, 1, 1, 0, 1])
 })
@@ -203,36 +203,36 @@ const blind = { rescued: 0, isBlind: true }
 
 test('a babysitter that could not see waits two heartbeats, and charges nothing for what it missed', async t => {
   const run = await fresh(t)
-  const look = sleepy(run)
+  const runRescue = sleepy(run)
   const lost = await taskIn(run, 'running', leisurely)
   await run.advance(6000)
-  for (const seconds of [0, 900, 900]) assert.deepEqual(await look(seconds), blind)
+  for (const seconds of [0, 900, 900]) assert.deepEqual(await runRescue(seconds), blind)
   assert.equal((await run.engine.task(lost.id)).state, 'running')
-  assert.equal((await look(300)).rescued, 1)
+  assert.equal((await runRescue(300)).rescued, 1)
   const { state, losses } = await run.engine.task(lost.id)
   assert.deepEqual([state, losses], ['retrying', 0])
 })
 
 test('a babysitter that sees charges what is lost, until it cannot see for longer than a heartbeat', async t => {
   const run = await fresh(t)
-  const look = sleepy(run)
-  for (const seconds of [0, 900, 900, 900]) await look(seconds)
+  const runRescue = sleepy(run)
+  for (const seconds of [0, 900, 900, 900]) await runRescue(seconds)
   const seen = await taskIn(run, 'running', leisurely)
-  for (const seconds of [900, 900, 300]) await look(seconds)
+  for (const seconds of [900, 900, 300]) await runRescue(seconds)
   assert.deepEqual([(await run.engine.task(seen.id)).state, (await run.engine.task(seen.id)).losses], ['retrying', 1])
-  assert.deepEqual(await look(1001), blind)
+  assert.deepEqual(await runRescue(1001), blind)
 })
 
 test('a worker that comes back while the babysitter waits keeps its task', async t => {
   const run = await fresh(t)
-  const look = sleepy(run)
+  const runRescue = sleepy(run)
   const { id, epoch } = await taskIn(run, 'running', leisurely)
   await run.advance(30_000)
-  assert.deepEqual(await look(0), blind)
+  assert.deepEqual(await runRescue(0), blind)
   assert.deepEqual((await run.sync({ beats: [{ id, epoch }] })).refused, [])
-  for (const seconds of [900, 900]) assert.deepEqual(await look(seconds), blind)
+  for (const seconds of [900, 900]) assert.deepEqual(await runRescue(seconds), blind)
   assert.deepEqual((await run.sync({ beats: [{ id, epoch }] })).refused, [])
-  assert.equal((await look(300)).rescued, 0)
+  assert.equal((await runRescue(300)).rescued, 0)
   assert.equal((await run.engine.task(id)).state, 'running')
 })
 
@@ -276,7 +276,7 @@ test('two babysitters at once take each task back once', async t => {
 test('a task that cannot be written is counted and told, and holds nobody up', async t => {
   const told: unknown[] = []
   const run = await fresh(t, { log: (word, facts) => told.push([word, facts.id]) })
-  const look = watchful(run)
+  const runRescue = watchful(run)
   await run.engine.enqueueMany(Array.from({ length: 9 }, () => ({ type: 'a' })))
   const { claimed } = await run.sync({ queues: ['a'], claim: 9 })
   const bad = claimed[4]!.id
@@ -285,9 +285,9 @@ test('a task that cannot be written is counted and told, and holds nobody up', a
     create trigger not_this_one before update on pawl.task for each row when (new.id = '${bad}')
       execute function pawl.raise()`)
   await run.advance(21)
-  const { rescued, failed } = await look()
-  assert.deepEqual([rescued, failed, told], [8, 1, [['task.unruly', bad]]])
+  const { rescued, failed } = await runRescue()
+  assert.deepEqual([rescued, failed, told], [8, 1, [['task.unwritable', bad]]])
   await run.sql.script('drop trigger not_this_one on pawl.task')
   await run.advance(2)
-  assert.equal((await look()).rescued, 1)
+  assert.equal((await runRescue()).rescued, 1)
 })

@@ -10,10 +10,9 @@ import { defaultSettings } from '../kernel/settings.ts'
 import { clockMs } from '../store/driver/clock.ts'
 import { findExpiredLeases } from '../store/tasks/task-chores.ts'
 import type { LockedTask } from '../store/tasks/task-updates.ts'
-import { applyVerdicts } from './apply-verdicts.ts'
-import type { Chore } from './chore.ts'
+import { applyVerdicts, type Chore } from './chore.ts'
 
-const claimsPerLook = 100
+const claimsPerRun = 100
 
 export interface RescueOptions {
   /** A monotonic clock, in milliseconds. */
@@ -43,7 +42,7 @@ export function rescue({
       lookedAt = at
       if (at < blindUntil) return { rescued: 0, isBlind: true }
       const sightedSeconds = (at - blindUntil) / 1000
-      const ids = await findExpiredLeases(context.sql, claimsPerLook)
+      const ids = await findExpiredLeases(context.sql, claimsPerRun)
       const { moved, failed } = await applyVerdicts(context, ids, task => decide(task, sightedSeconds))
       return { rescued: moved, failed, more: moved > 0 }
     },

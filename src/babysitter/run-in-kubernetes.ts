@@ -5,28 +5,26 @@
  */
 import type { Context } from '../engine/context.ts'
 import { advanceJob } from '../engine/jobs/advance-job.ts'
+import type { LockedJob } from '../engine/jobs/locked-job.ts'
 import { loseLease } from '../kernel/decide.ts'
 import {
   compare,
   type Findings,
   type HeldWorker,
+  type LostWorker,
   lostOthers,
   type OtherWorker,
   type RunningStage,
-  vanishedReason,
-} from '../runners/compare.ts'
-import { isJobName, jobNameOf, otherPodOf, podOf } from '../runners/names.ts'
-import {
-  isHopeless,
-  type LostWorker,
-  type Runner,
   type Seen,
   type SeenJob,
-  type StageToRun,
-} from '../runners/runner.ts'
-import { podsOf } from '../runners/stages-to-run.ts'
+  vanishedReason,
+} from '../runners/compare.ts'
+import { isHopeless, type KubernetesRunner } from '../runners/kubernetes.ts'
+import { podsOf, type StageToRun } from '../runners/manifest.ts'
+import { isJobName, jobNameOf, otherPodOf, podOf } from '../runners/names.ts'
 import { clockMs } from '../store/driver/clock.ts'
 import { storeFault } from '../store/driver/store-fault.ts'
+import type { StageRow } from '../store/jobs/jobs.ts'
 import {
   type CommandStage,
   findEndedRounds,
@@ -38,18 +36,16 @@ import {
   recordStoppedRuns,
   runsOf,
 } from '../store/jobs/runs.ts'
-import { applyVerdicts } from './apply-verdicts.ts'
-import type { Chore } from './chore.ts'
+import { applyVerdicts, type Chore } from './chore.ts'
 
-type NamedRunner = Runner & { readonly namespace: string }
 type EndedRun = Awaited<ReturnType<typeof findRunsToStop>>[number]
 
 /** Interval for checking the runner's own namespace when nothing is known to run there. */
-const ownLookSeconds = 60
+const ownCheckSeconds = 60
 
 /** Not woken early: the signal for files fires whenever a task ends, and each run lists everything there is. */
-export function runInKubernetes(runner: NamedRunner, everySeconds = 10): Chore {
-  let ownLookAt = 0
+export function runInKubernetes(runner: KubernetesRunner, everySeconds = 10): Chore {
+  let ownCheckAt = 0
   const otherPods = watchOtherPods(runner)
   return {
     name: 'kubernetes',
@@ -64,10 +60,10 @@ export function runInKubernetes(runner: NamedRunner, everySeconds = 10): Chore {
       const ended = await findRunsToStop(context.sql)
       const now = await clockMs(context.sql)
       const spaces = [...running, ...workers, ...ended].map(({ namespace }) => namespace)
-      if (now >= ownLookAt) spaces.push(runner.namespace)
+      if (now >= ownCheckAt) spaces.push(runner.namespace)
       if (spaces.length === 0) return {}
       // One interval early, so that the next check is not late.
-      if (spaces.includes(runner.namespace)) ownLookAt = now + (ownLookSeconds - everySeconds) * 1000
+      if (spaces.includes(runner.namespace)) ownCheckAt = now + (ownCheckSeconds - everySeconds) * 1000
       const seen = await runner.inspect(spaces)
       for (const { namespace, problem } of seen.blind) {
         context.log('kubernetes.unseen', { namespace, error: problem.message })
@@ -92,7 +88,7 @@ function toRunning({ stageId, round, files, madeAt, missingSince }: CommandStage
   return { stageId, round, namespace, createdAt: madeAt, missingSince }
 }
 
-async function start(context: Context, runner: NamedRunner, stages: readonly CommandStage[]): Promise<number> {
+async function start(context: Context, runner: KubernetesRunner, stages: readonly CommandStage[]): Promise<number> {
   const fresh = stages.filter(({ madeAt }) => madeAt === null)
   const ensured = await runner.ensure(fresh.flatMap(toRun))
   const problems = new Map(ensured.flatMap(({ stageId, problem }) => (problem ? [[stageId, problem] as const] : [])))
@@ -174,13 +170,32 @@ async function applyFindings(
   return moved
 }
 
-/** Fails the stage only if it is still running in that round. */
-async function failStage(context: Context, { stageId, jobId, round }: CommandStage, message: string): Promise<void> {
-  await advanceJob(context, jobId, 'babysitter', locked => {
+function failStage(context: Context, stage: CommandStage, message: string): Promise<void> {
+  return changeStage(context, stage, (locked, open) => {
+    locked.decideStageEnd(open, 'failed', 'runner_failed', { error: { message } })
+  })
+}
+
+/**
+ * Shows on an open stage why it does not progress, or clears that with null. This decides nothing: once the stage ends,
+ * its error is the reason for its end.
+ */
+function noteTrouble(context: Context, stage: CommandStage, message: string | null): Promise<void> {
+  return changeStage(context, stage, (locked, open) => {
+    locked.setStage(open, { error: message === null ? null : { message } })
+  })
+}
+
+/** Changes a stage under the lock of its job, only if it is still running in that round. */
+function changeStage(
+  context: Context,
+  { stageId, jobId, round }: CommandStage,
+  change: (locked: LockedJob, stage: StageRow) => void,
+): Promise<void> {
+  return advanceJob(context, jobId, 'babysitter', locked => {
     const stage = locked.stages.find(({ id }) => id === stageId)
     const isOpen = stage?.state === 'pending' || stage?.state === 'running'
-    if (stage === undefined || !isOpen || stage.round !== round || stage.endsAs !== null) return
-    locked.decideStageEnd(stage, 'failed', 'runner_failed', { error: { message } })
+    if (stage !== undefined && isOpen && stage.round === round && stage.endsAs === null) change(locked, stage)
   })
 }
 
@@ -188,7 +203,12 @@ async function failStage(context: Context, { stageId, jobId, round }: CommandSta
  * Stops the workers of rounds that are over, and forgets those that are gone. Held and paused stages keep their
  * workers. A Job that failed its stage stays for inspection, for its `ttlSeconds`.
  */
-async function stopEnded(context: Context, runner: Runner, ended: readonly EndedRun[], seen: Seen): Promise<void> {
+async function stopEnded(
+  context: Context,
+  runner: KubernetesRunner,
+  ended: readonly EndedRun[],
+  seen: Seen,
+): Promise<void> {
   const isActive = (run: EndedRun) =>
     seen.jobs.some(job => job.stageId === run.stageId && job.round === run.round && job.state === 'active')
   for (const run of ended.filter(isActive)) await runner.stop(run)
@@ -203,7 +223,7 @@ async function stopEnded(context: Context, runner: Runner, ended: readonly Ended
  */
 async function stopStrays(
   { sql }: Context,
-  runner: Runner,
+  runner: KubernetesRunner,
   strays: readonly SeenJob[],
   ended: readonly EndedRun[],
 ): Promise<number> {
@@ -216,33 +236,14 @@ async function stopStrays(
 }
 
 /**
- * Shows on an open stage why it does not progress, or clears that with null. This decides nothing: once the stage ends,
- * its error is the reason for its end. Safe to repeat and to run concurrently, because the job is locked.
- */
-async function noteTrouble(
-  context: Context,
-  { stageId, jobId, round }: { readonly stageId: string; readonly jobId: string; readonly round: number },
-  message: string | null,
-): Promise<void> {
-  await advanceJob(context, jobId, 'babysitter', locked => {
-    const stage = locked.stages.find(({ id }) => id === stageId)
-    const isOpen = stage?.state === 'pending' || stage?.state === 'running'
-    if (stage === undefined || !isOpen || stage.round !== round || stage.endsAs !== null) return
-    locked.setStage(stage, { error: message === null ? null : { message } })
-  })
-}
-
-/**
  * Watches workers in pods that Pawl did not start, such as a Deployment of your own. The namespace of such a worker is
  * not known from its name, so a missing pod counts as vanished only if it was seen before. A pod that is found dead
  * needs no such proof. Sightings are kept in memory only. After a restart of the server, leases decide until the pod is
  * seen again.
  */
-export type OtherPods = (workers: readonly string[], namespaces: readonly string[]) => Promise<readonly LostWorker[]>
-
-function watchOtherPods(runner: Runner): OtherPods {
+function watchOtherPods(runner: KubernetesRunner) {
   let seenIn = new Map<string, string>()
-  return async (workers, namespaces) => {
+  return async (workers: readonly string[], namespaces: readonly string[]): Promise<readonly LostWorker[]> => {
     const others = [...new Set(workers)].flatMap((worker): OtherWorker[] => {
       const pod = otherPodOf(worker)
       return pod === undefined ? [] : [{ worker, ...pod, namespace: seenIn.get(worker) ?? null }]

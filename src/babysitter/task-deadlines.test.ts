@@ -5,7 +5,7 @@ import { eventually } from '../../test/harness/eventually.ts'
 import { type Fresh, fresh } from '../../test/harness/fresh.ts'
 import type { TaskOptions } from '../protocol/tasks/tasks.ts'
 import { createLanes } from '../store/tasks/enqueue.ts'
-import { ageLanes } from './age-lanes.ts'
+import { ageLanes } from './chores.ts'
 
 /** Advances the clock and runs the babysitter. */
 async function pass({ advance, engine }: Fresh, seconds: number) {

@@ -1,8 +1,8 @@
 /** A command is data: parsing, help and shell completion are derived from it. */
 import type { ResolvedSettings } from '../config/resolve-settings.ts'
-import { flagOf, type Setting, type SettingName, settings } from '../config/settings.ts'
-import type { PawlApi } from '../protocol/api.ts'
+import { envOf, flagOf, kindOf, placeholderOf, type Setting, type SettingName, settings } from '../config/settings.ts'
 import type { DialectName } from '../protocol/dialects.ts'
+import type { PawlApi } from '../protocol/operations.ts'
 import { connectApi } from './connect-api.ts'
 import type { Line } from './styled-line.ts'
 import type { TerminalOutput } from './terminal-output.ts'
@@ -18,7 +18,7 @@ export interface Flag {
   readonly words?: readonly string[]
 }
 
-type Flags = Readonly<Record<string, Flag>>
+export type Flags = Readonly<Record<string, Flag>>
 
 type ValueOf<F extends Flag> = {
   text: string
@@ -28,7 +28,7 @@ type ValueOf<F extends Flag> = {
   list: readonly string[]
 }[F['kind']]
 
-type FlagValues<F extends Flags> = { readonly [Name in keyof F]?: ValueOf<F[Name]> | undefined }
+export type FlagValues<F extends Flags> = { readonly [Name in keyof F]?: ValueOf<F[Name]> | undefined }
 
 /** A description for each positional argument. A name that ends with "?" is optional. */
 type ParameterTable = Readonly<Record<string, string>>
@@ -133,12 +133,16 @@ export function showingCommand<const T extends ParameterTable = None, const F ex
 /** All flags of a command by name, including those of its settings. */
 export function flagsOf({ flags, settings: used }: Pick<Command, 'flags' | 'settings'>): Flags {
   const settingFlags = used.map(name => {
-    const { kind, value, summary, env, default: defaultValue }: Setting = settings[name]
-    const extra = [env, defaultValue === undefined || defaultValue === false ? undefined : `default ${defaultValue}`]
+    const { summary, default: defaultValue }: Setting = settings[name]
+    const value = placeholderOf(name)
+    const extra = [
+      envOf(name),
+      defaultValue === undefined || defaultValue === false ? undefined : `default ${defaultValue}`,
+    ]
       .filter(Boolean)
       .join('; ')
     const flag = {
-      kind: kind as Flag['kind'],
+      kind: kindOf(name) as Flag['kind'],
       summary: extra === '' ? summary : `${summary} (${extra})`,
       ...(value && { value }),
     }

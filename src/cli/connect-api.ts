@@ -3,8 +3,8 @@ import { existsSync } from 'node:fs'
 import { connect } from '../client/client.ts'
 import { type ResolvedSettings, serverOf, storeOf } from '../config/resolve-settings.ts'
 import { Problem } from '../kernel/problem.ts'
-import type { PawlApi } from '../protocol/api.ts'
-import { pipelinesOf } from './pipelines.ts'
+import type { PawlApi } from '../protocol/operations.ts'
+import { pipelinesOf } from './read-spec.ts'
 
 export interface ApiConnection extends AsyncDisposable {
   readonly api: PawlApi

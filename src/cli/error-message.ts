@@ -1,6 +1,6 @@
 /** Error messages for people, and exit codes for scripts. */
-import { maskKeys } from '../kernel/mask-keys.ts'
 import { Problem, type ProblemCode, problems } from '../kernel/problem.ts'
+import { maskKeys } from '../kernel/sanitize.ts'
 import { type Line, styled } from './styled-line.ts'
 
 export const exitCodes = { good: 0, bad: 1, usage: 2, unreachable: 3 } as const

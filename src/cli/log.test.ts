@@ -14,15 +14,15 @@ function logged(options: LogOptions & { isTTY?: boolean }, say: (log: ReturnType
 test('for machines each line is JSON with its time, level, word and correlation', () => {
   const text = logged({}, log => {
     log('task.refused', { id: 't1', correlationId: 'order-7' })
-    log('worker.stopped', { leftBehind: 0, time: 'mine', word: 'mine' })
+    log('worker.stopped', { leftBehind: 0, time: 'mine', event: 'mine' })
   })
   const lines = text
     .trimEnd()
     .split('\n')
     .map(line => JSON.parse(line))
   assert.deepEqual(lines, [
-    { time: now().toISOString(), level: 'warn', word: 'task.refused', id: 't1', correlationId: 'order-7' },
-    { time: now().toISOString(), level: 'info', word: 'worker.stopped', leftBehind: 0 },
+    { time: now().toISOString(), level: 'warn', event: 'task.refused', id: 't1', correlationId: 'order-7' },
+    { time: now().toISOString(), level: 'info', event: 'worker.stopped', leftBehind: 0 },
   ])
 })
 
@@ -62,7 +62,7 @@ test('only what matters enough is told, and the facts may say how much it matter
     text
       .trimEnd()
       .split('\n')
-      .map(line => [JSON.parse(line).word, JSON.parse(line).level]),
+      .map(line => [JSON.parse(line).event, JSON.parse(line).level]),
     [
       ['integrity.broken', 'error'],
       ['worker.stopped', 'error'],
@@ -81,5 +81,5 @@ test('a log never holds a key, a password or an Authorization header', () => {
     assert.match(text, /http\.bug/)
     assert.doesNotMatch(text, /kkkk|sesame|c2Vz/)
   }
-  assert.equal(JSON.parse(logged({}, log => log('http.bug', facts))).word, 'http.bug')
+  assert.equal(JSON.parse(logged({}, log => log('http.bug', facts))).event, 'http.bug')
 })

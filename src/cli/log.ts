@@ -2,7 +2,7 @@
 import type { PawlConfig } from '../config/config.ts'
 import type { Log } from '../engine/context.ts'
 import { loggable, writeJson } from '../kernel/json.ts'
-import { maskKeys } from '../kernel/mask-keys.ts'
+import { maskKeys } from '../kernel/sanitize.ts'
 import type { LogLevel } from '../protocol/tasks/logs.ts'
 
 export interface LogOptions {
@@ -19,7 +19,7 @@ export interface LogOptions {
 const ranks: Record<LogLevel, number> = { debug: 0, info: 1, warn: 2, error: 3 }
 const colours: Record<LogLevel, number> = { debug: 90, info: 36, warn: 33, error: 31 }
 const levels: [pattern: RegExp, level: LogLevel][] = [
-  [/^integrity\.|\.unruly$/, 'error'],
+  [/^integrity\.|\.unwritable$/, 'error'],
   [/\.(failed|refused|stale|dropped|line_dropped)$/, 'warn'],
   [/^(chore\.done|http\.request)$/, 'debug'],
 ]
@@ -29,10 +29,10 @@ export function makeLog({ level = 'info', out = process.stderr, ...options }: Lo
   const { format = out.isTTY ? 'pretty' : 'json', env = process.env, now = () => new Date() } = options
   const isColoured = format === 'pretty' && out.isTTY === true && !env.NO_COLOR
   const line = format === 'json' ? jsonLine : isColoured ? colouredLine : plainLine
-  return (word, facts) => {
-    const lineLevel = levelOf(word, facts)
+  return (event, facts) => {
+    const lineLevel = levelOf(event, facts)
     if (ranks[lineLevel] < ranks[level]) return
-    out.write(`${maskKeys(line(now().toISOString(), lineLevel, word, facts))}\n`)
+    out.write(`${maskKeys(line(now().toISOString(), lineLevel, event, facts))}\n`)
   }
 }
 
@@ -41,28 +41,28 @@ export function logOf({ log, logLevel }: Pick<PawlConfig, 'log' | 'logLevel'>): 
   return makeLog({ ...(log !== undefined && { format: log }), ...(logLevel !== undefined && { level: logLevel }) })
 }
 
-function levelOf(word: string, { level }: Record<string, unknown>): LogLevel {
+function levelOf(event: string, { level }: Record<string, unknown>): LogLevel {
   if (typeof level === 'string' && Object.hasOwn(ranks, level)) return level as LogLevel
-  return levels.find(([pattern]) => pattern.test(word))?.[1] ?? 'info'
+  return levels.find(([pattern]) => pattern.test(event))?.[1] ?? 'info'
 }
 
-type Line = (time: string, level: LogLevel, word: string, facts: Record<string, unknown>) => string
+type Line = (time: string, level: LogLevel, event: string, facts: Record<string, unknown>) => string
 
-/** Facts cannot override time, level and word. */
-const jsonLine: Line = (time, level, word, facts) => {
-  const made = writeJson({ ...facts, time, level, word }, loggable)
-  return 'text' in made ? made.text : write({ time, level, word, unwritable: made.error })
+/** Facts cannot override time, level and event. */
+const jsonLine: Line = (time, level, event, facts) => {
+  const made = writeJson({ ...facts, time, level, event }, loggable)
+  return 'text' in made ? made.text : write({ time, level, event, unwritable: made.error })
 }
 
 const columns =
   (paint: (text: string, colour: number) => string): Line =>
-  (time, level, word, { level: _, ...facts }) => {
+  (time, level, event, { level: _, ...facts }) => {
     const pairs = Object.entries(facts).flatMap(([name, value]) =>
       value === undefined
         ? []
         : [`${paint(`${name}=`, 90)}${typeof value === 'string' ? quoted(value) : write(value)}`],
     )
-    const start = `${paint(time.slice(11, 23), 90)} ${paint(level.padEnd(5), colours[level])} ${word}`
+    const start = `${paint(time.slice(11, 23), 90)} ${paint(level.padEnd(5), colours[level])} ${event}`
     return [start, ...pairs].join(' ')
   }
 const plainLine = columns(text => text)

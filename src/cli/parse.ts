@@ -87,7 +87,7 @@ function readValue(flag: string, { kind, words }: Flag, text: string | undefined
     )
   }
   if (kind === 'json') return readJson(flag, text)
-  const value = kind === 'list' ? text : parseSettingText({ kind }, text)
+  const value = kind === 'list' ? text : parseSettingText(kind, text)
   if (kind === 'number' && typeof value !== 'number')
     throw invalidCommand(`${flag} must be a number, not ${JSON.stringify(text)}.`)
   return value

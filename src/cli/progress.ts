@@ -1,11 +1,60 @@
-/** The progress of a job: a bar for each stage, and an estimate of the time left. */
+/** Watches a job, and shows its progress: a bar for each stage, and an estimate of the time left. */
 
 import { sanitize } from '../kernel/sanitize.ts'
 import type { JobView, Progress, StageView } from '../protocol/jobs/jobs.ts'
+import type { PawlApi } from '../protocol/operations.ts'
 import { formatDuration } from './durations.ts'
 import { hasEnded, readableCause, stateMark, styledState } from './states.ts'
-import { type Line, lineWidth, type Piece, styled } from './styled-line.ts'
-import { cut, widthOf } from './text-width.ts'
+import { cut, type Line, lineWidth, type Piece, styled, widthOf } from './styled-line.ts'
+import type { TerminalOutput } from './terminal-output.ts'
+import { pause, retryUntilAvailable } from './waiting.ts'
+
+export interface WatchOptions {
+  readonly api: PawlApi
+  readonly output: TerminalOutput
+  readonly signal: AbortSignal
+  /** Show no progress. */
+  readonly silent?: boolean
+  /** The job, if this command has just submitted it: then even the first read is retried while the server is unavailable. */
+  readonly submitted?: JobView
+  /** Called with every state of the job that was read. */
+  onRead?(job: JobView): Promise<void>
+}
+
+const pollMs = 200
+
+/**
+ * Shows the progress of a job until it has ended or the signal aborts, and returns the job as last read. A server that
+ * is unavailable for a while is waited for.
+ */
+export async function watchJob(id: string, options: WatchOptions): Promise<JobView> {
+  const { api, output, signal, silent, submitted, onRead } = options
+  const estimate = makeEstimate()
+  const readAgain = async (last: JobView) => (await retryUntilAvailable(() => api.job(id), options)) ?? last
+  // Without `submitted`, the job or the server may not exist, and the first read reports that at once.
+  let job = submitted === undefined ? await api.job(id) : await readAgain(submitted)
+  let shown: JobView | undefined
+  for (;;) {
+    if (!silent) show(output, shown, job, estimate(job.progress, performance.now()))
+    shown = job
+    await onRead?.(job)
+    if (hasEnded('job', job.state) || signal.aborted) break
+    await pause(pollMs, signal)
+    job = await readAgain(job)
+  }
+  output.keepDrawing()
+  return job
+}
+
+function show(
+  output: TerminalOutput,
+  before: JobView | undefined,
+  job: JobView,
+  leftSeconds: number | undefined,
+): void {
+  if (output.isTerminal) output.draw(progressLines(job, output, leftSeconds))
+  else for (const line of changes(before, job)) output.print(line)
+}
 
 const endedOf = ({ good, bad }: Progress) => good + bad
 
@@ -24,13 +73,12 @@ export function makeEstimate(windowMs = 30_000) {
   }
 }
 
-export interface DisplaySize {
-  readonly width: number
-  readonly height: number
-}
-
 /** One line for the job, and one for each stage. */
-export function progressLines(job: JobView, { width, height }: DisplaySize, leftSeconds?: number): Line[] {
+export function progressLines(
+  job: JobView,
+  { width, height }: Pick<TerminalOutput, 'width' | 'height'>,
+  leftSeconds?: number,
+): Line[] {
   const names = job.stages.map(({ name }) => widthOf(sanitize(name)))
   const nameWidth = Math.min(Math.max(8, ...names), Math.max(8, Math.floor(width / 3)))
   const barWidth = Math.max(6, Math.min(24, width - nameWidth - 30))
@@ -89,7 +137,7 @@ function stageNote({ state, gate, approvals, held, cause, error }: StageView): P
 }
 
 /** One line for each change of state, for output that is not a terminal. */
-export function changes(before: JobView | undefined, now: JobView): Line[] {
+function changes(before: JobView | undefined, now: JobView): Line[] {
   const lines: Line[] = []
   if (before?.state !== now.state) lines.push([styled('bold', now.name), '  ', styledState('job', now.state)])
   for (const stage of now.stages) {

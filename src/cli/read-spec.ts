@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { loadModule } from '../config/load-module.ts'
+import type { ResolvedSettings } from '../config/resolve-settings.ts'
 import { uriOf } from '../files/uri.ts'
 import { Problem } from '../kernel/problem.ts'
 import { isObject } from '../schema/check.ts'
@@ -22,7 +23,7 @@ export const localFlag = {
   },
 } as const
 
-export interface ReadJob {
+interface ReadJob {
   readonly spec: JobSpec
   /** Whether it was converted from a pipeline spec. */
   readonly fromPipeline: boolean
@@ -35,6 +36,20 @@ export async function readJob(path: string, { local = false }: { readonly local?
   const spec = fromPipeline ? jobOfPipeline(parsed) : (parsed as unknown as JobSpec)
   const absolute = withAbsoluteUris(spec, folderUri(path === '-' ? '.' : dirname(path)))
   return { spec: local ? withLocalRunner(absolute) : absolute, fromPipeline }
+}
+
+/**
+ * The pipelines in the settings: specs, or files with specs. In a file, file://./ is the folder of the file; in a spec in
+ * the settings, it is the current folder.
+ */
+export async function pipelinesOf({
+  values,
+}: ResolvedSettings): Promise<{ readonly pipelines: Record<string, JobSpec> }> {
+  const read = Object.entries(values.pipelines ?? {}).map(async ([name, given]) => {
+    const spec = typeof given === 'string' ? (await readJob(given)).spec : withAbsoluteUris(given, folderUri('.'))
+    return [name, spec] as const
+  })
+  return { pipelines: Object.fromEntries(await Promise.all(read)) }
 }
 
 /** The URI of a folder on this machine, ending in `/`. */

@@ -6,13 +6,12 @@ import { runInKubernetes } from '../babysitter/run-in-kubernetes.ts'
 import { runLocally } from '../babysitter/run-locally.ts'
 import type { ResolvedSettings } from '../config/resolve-settings.ts'
 import type { Engine } from '../engine/engine.ts'
-import { beganAt } from '../machine/began-at.ts'
+import { beganAt } from '../machine/processes.ts'
 import { openKubernetesRunner } from '../runners/kubernetes.ts'
 import { type LocalPool, localPool } from '../runners/local.ts'
-import { type FileLimits, limitFlags } from './file-limits.ts'
-import { kubernetesOf } from './kubernetes-options.ts'
+import { type FileLimits, kubernetesOf, limitFlags } from './component-options.ts'
 import { logOf } from './log.ts'
-import { hideOwnSecrets, withoutSecrets } from './own-secrets.ts'
+import { hideOwnSecrets, withoutSecrets } from './secrets.ts'
 
 export interface Runners extends AsyncDisposable {
   readonly chores: readonly Chore[]

@@ -2,9 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { sanitize } from '../kernel/sanitize.ts'
 import { formatDuration, relativeTime } from './durations.ts'
-import { lineWidth, render } from './styled-line.ts'
+import { cut, cutStart, lineWidth, render, widthOf } from './styled-line.ts'
 import { type Column, table } from './table.ts'
-import { cut, cutStart, widthOf } from './text-width.ts'
 
 interface Row {
   readonly id: string

@@ -2,8 +2,7 @@
 
 import { sanitize } from '../kernel/sanitize.ts'
 import type { Page } from '../protocol/tasks/tasks.ts'
-import { type Line, type Piece, styled, textOf, withText } from './styled-line.ts'
-import { cut, cutStart, widthOf } from './text-width.ts'
+import { cut, cutStart, type Line, type Piece, styled, textOf, widthOf, withText } from './styled-line.ts'
 
 export interface Column<Row> {
   readonly header: string

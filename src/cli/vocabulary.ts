@@ -1,9 +1,8 @@
 /** `--vocabulary`: translates the answers of the API into the words of another system. */
 import { inWords, type Spoken, wordsOf } from '../dialects/vocabulary.ts'
-import type { PawlApi } from '../protocol/api.ts'
 import { type DialectName, dialectNames } from '../protocol/dialects.ts'
 import type { OperationEntry } from '../protocol/operation.ts'
-import { namedOperations } from '../protocol/operations.ts'
+import { namedOperations, type PawlApi } from '../protocol/operations.ts'
 import type { Schema } from '../schema/check.ts'
 
 export const vocabularyFlag = {

@@ -1,41 +1,35 @@
 /** The API over HTTP. Every method is made from its entry in the registry of operations. */
 
 import { newId } from '../kernel/id.ts'
-import { Problem } from '../kernel/problem.ts'
-import type { PawlApi } from '../protocol/api.ts'
+import { isTransient, Problem, type ProblemCode, problems } from '../kernel/problem.ts'
 import type { Call } from '../protocol/call-options.ts'
-import type { ArgumentSource, OperationEntry } from '../protocol/operation.ts'
-import { namedOperations, type OperationMethods, takesKey } from '../protocol/operations.ts'
+import { type ArgumentSource, type OperationEntry, takesKey } from '../protocol/operation.ts'
+import { namedOperations, type OperationMethods, type PawlApi } from '../protocol/operations.ts'
+import { checkPayloads, recordOf, type TaskDefinition } from '../protocol/tasks/new-task.ts'
+import { jobHandle, taskHandle } from '../protocol/tasks/results.ts'
 import type { SyncRequest } from '../protocol/tasks/sync.ts'
-import { checkPayload, recordOf, type TaskDefinition } from '../protocol/tasks/task-type.ts'
 import type { NewTaskItem, TaskOptions } from '../protocol/tasks/tasks.ts'
-import { checkOptions, number, text } from '../schema/check.ts'
+import { checkOptions, type Fields, number, type OptionsOf, text } from '../schema/check.ts'
 import { serverUrl } from '../schema/fields.ts'
-import { type Ask, ask, type Link } from './http.ts'
+
+const fields = {
+  /** Default http://127.0.0.1:7295. */
+  server: serverUrl,
+  key: text(500),
+  /** How long to retry while the server cannot be reached. Default 30; 0: do not retry. */
+  patienceSeconds: number({ from: 0, to: 86_400 }),
+  /** How long to wait for one answer. Default 30. */
+  answerSeconds: number({ from: 0.1, to: 3600 }),
+} satisfies Fields
 
 /** How to reach a server, and how long to wait for it. */
-export interface ClientOptions {
-  /** Default http://127.0.0.1:7295. */
-  readonly server?: string
-  readonly key?: string
-  /** How long to retry while the server cannot be reached. Default 30; 0: do not retry. */
-  readonly patienceSeconds?: number
-  /** How long to wait for one answer. Default 30. */
-  readonly answerSeconds?: number
-}
+export interface ClientOptions extends OptionsOf<typeof fields> {}
 
 /** The whole API over HTTP, from `connect`. */
 export interface PawlClient extends PawlApi {
   readonly server: string
   close(): Promise<void>
   [Symbol.asyncDispose](): Promise<void>
-}
-
-const fields = {
-  server: serverUrl,
-  key: text(500),
-  patienceSeconds: number({ from: 0, to: 86_400 }),
-  answerSeconds: number({ from: 0.1, to: 3600 }),
 }
 
 /** Opens a client. Nothing is sent until a method is called. */
@@ -63,18 +57,16 @@ export function connect(options: ClientOptions = {}): PawlClient {
       // The aborted request may have claimed tasks. Sent again under its `syncId`, it gets them without waiting.
       return methods.sync({ ...request, waitSeconds: 0 })
     },
-    async enqueue<In>(type: string | TaskDefinition<In>, payload: In, options: TaskOptions & Call = {}) {
+    async enqueue(type: string | TaskDefinition, payload: unknown, options: TaskOptions & Call = {}) {
       const { actor, idempotencyKey, ...task } = options
       if (typeof type !== 'string') await client.register(type)
       const item = { ...task, type: typeof type === 'string' ? type : type.type, payload }
-      const [queued] = await client.enqueueMany([item], callOf({ actor, idempotencyKey }))
-      return queued!
+      const [queued] = await client.enqueueMany([item], { actor, idempotencyKey } as Call)
+      return taskHandle(methods, queued!)
     },
+    submit: async (...args) => jobHandle(methods, await methods.submit(...args)),
     async enqueueMany(items: readonly NewTaskItem[], call?: Call) {
-      for (const [index, { type, payload }] of items.entries()) {
-        const definition = definitions.get(type)
-        if (definition !== undefined) await checkPayload(definition, payload, `tasks[${index}].payload`)
-      }
+      await checkPayloads(definitions, items)
       return methods.enqueueMany(items, call)
     },
     async register(definition: TaskDefinition) {
@@ -88,12 +80,8 @@ export function connect(options: ClientOptions = {}): PawlClient {
   return client
 }
 
-function callOf({ actor, idempotencyKey }: { actor: string | undefined; idempotencyKey: string | undefined }): Call {
-  return { ...(actor !== undefined && { actor }), ...(idempotencyKey !== undefined && { idempotencyKey }) }
-}
-
 /** Turns the arguments of a method into the request from which the server restores them. */
-function requestOf(name: string, operation: OperationEntry, args: readonly unknown[], answerSeconds: number): Ask {
+function requestOf(name: string, operation: OperationEntry, args: readonly unknown[], answerSeconds: number) {
   const { takes } = operation
   const given: Partial<Record<ArgumentSource, unknown>> = Object.fromEntries(
     takes.map((source, index) => [source, args[index]]),
@@ -118,9 +106,11 @@ function requestOf(name: string, operation: OperationEntry, args: readonly unkno
       ...(traceparent !== undefined && { traceparent: String(traceparent) }),
     },
     ...(rest !== undefined && { body: JSON.stringify(rest) }),
+    /** If it is sent twice, it has no second effect. So it may be sent again when the answer was lost. */
     repeatable: operation.isRepeatable !== false,
+    /** How long to wait for the answer. */
     seconds: takes.includes('signal')
-      ? secondsToWait(operation, given.body as SyncRequest, answerSeconds)
+      ? secondsToWait(operation, { ...((given.query ?? given.body) as object) }, answerSeconds)
       : answerSeconds,
     signal: given.signal as AbortSignal | undefined,
   }
@@ -129,7 +119,7 @@ function requestOf(name: string, operation: OperationEntry, args: readonly unkno
 /** A heartbeat must be sent again before the lease expires, so its answer is awaited for a shorter time. */
 function secondsToWait(
   { body = {} }: OperationEntry,
-  { claim = 0, waitSeconds = 0, settled = [] }: SyncRequest,
+  { claim = 0, waitSeconds = 0, settled = [] }: Partial<SyncRequest>,
   answerSeconds: number,
 ): number {
   // Only a request that can carry heartbeats is one. A claim alone claims a task even if it names no number.
@@ -158,3 +148,98 @@ function queryText(query: unknown): string {
 }
 
 const queryValue = (value: unknown) => (value instanceof Date ? value.toISOString() : String(value))
+
+type Ask = ReturnType<typeof requestOf>
+
+interface Link {
+  readonly server: string
+  readonly key: string | undefined
+  /** How long to retry while the server cannot be reached. */
+  readonly patienceSeconds: number
+}
+
+const firstPauseMs = 100
+const longestPauseMs = 3000
+
+/**
+ * Sends a request, and again where that is safe. Returns the body of the answer, undefined if it is empty. An error
+ * becomes the problem that the server names.
+ */
+async function ask(link: Link, what: Ask): Promise<unknown> {
+  const until = performance.now() + link.patienceSeconds * 1000
+  for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
+    try {
+      return await askOnce(link, what)
+    } catch (error) {
+      if (!isTransient(error) || !what.repeatable || what.signal?.aborted || performance.now() + pauseMs > until)
+        throw error
+      // With jitter: not all clients at once when a server comes back.
+      await pause(pauseMs * (0.5 + Math.random() / 2), what.signal)
+    }
+  }
+}
+
+/** Sleeps until the time is over or the signal aborts. Runs in browsers too, so without Node's timers. */
+function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise(resolve => {
+    const end = () => {
+      clearTimeout(timer)
+      signal?.removeEventListener('abort', end)
+      resolve()
+    }
+    const timer = setTimeout(end, ms)
+    signal?.addEventListener('abort', end)
+  })
+}
+
+async function askOnce({ server, key }: Link, { method, path, headers, body, seconds, signal }: Ask): Promise<unknown> {
+  const late = AbortSignal.timeout(Math.ceil(seconds * 1000))
+  let text: string
+  let response: Response
+  try {
+    response = await fetch(new URL(server.replace(/\/+$/, '') + path), {
+      method,
+      headers: {
+        ...headers,
+        accept: 'application/json',
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+        ...(key !== undefined && { authorization: `Bearer ${key}` }),
+      },
+      ...(body !== undefined && { body }),
+      signal: signal === undefined ? late : AbortSignal.any([signal, late]),
+    })
+    text = await response.text()
+  } catch (error) {
+    const why = late.aborted ? `no answer in ${seconds} s` : reasonOf(error)
+    throw new Problem('SERVER_UNREACHABLE', { server, why }, error)
+  }
+  const answer = parsed(text)
+  if (response.ok) return answer
+  throw problemIn(answer, response.status, server)
+}
+
+function parsed(text: string): unknown {
+  try {
+    return text === '' ? undefined : JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+function problemIn(answer: unknown, status: number, server: string): Error {
+  const { code, details } = (answer ?? {}) as { code?: string; details?: Record<string, unknown> }
+  if (code !== undefined && Object.hasOwn(problems, code)) return new Problem(code as ProblemCode, details)
+  // The server failed, not the request: it may succeed the next time.
+  if (status >= 500) {
+    const request = details?.requestId === undefined ? '' : `, request id ${details.requestId}`
+    return new Problem('SERVER_UNREACHABLE', { server, why: `HTTP ${status}${request}` })
+  }
+  return new Error(`The server answered ${status}: ${JSON.stringify(answer ?? null)}`)
+}
+
+/** The root cause of "fetch failed". */
+function reasonOf(error: unknown): string {
+  const { cause, message } = error as Error
+  const inner = cause as (Error & { code?: string }) | undefined
+  return inner?.code ?? inner?.message ?? message
+}

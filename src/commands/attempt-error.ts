@@ -14,3 +14,9 @@ export function toAttemptError(error: unknown, doing: string): unknown {
   if (error instanceof Problem && !isWorthRetry(error)) return new GiveUp(message, { cause: error })
   return error instanceof Problem ? new Error(message, { cause: error }) : error
 }
+
+/** Quotes a name for a message, with invisible characters escaped, and truncates it. */
+export function quote(name: string): string {
+  const text = JSON.stringify(name)
+  return text.length > 300 ? `${text.slice(0, 300)}…"` : text
+}

@@ -8,17 +8,15 @@ import type { FileStore } from '../files/file-store.ts'
 import { type CommandPayload, commandType, type RunPlan } from '../kernel/datum.ts'
 import type { ArtifactPort, UploadedFile } from '../protocol/files/artifacts.ts'
 import { callback, checkOptions, type Fields, field, number, text } from '../schema/check.ts'
-import type { TaskContext } from '../worker/context.ts'
-import { defineTask, type Task } from '../worker/define-task.ts'
+import { defineTask, type Task, type TaskContext } from '../worker/define-task.ts'
 import { GiveUp } from '../worker/errors.ts'
 import { type AttemptFolder, defaultFolder, makeAttemptFolder, openFolder, removeFolder } from './attempt-folder.ts'
 import { fetchInputs } from './inputs.ts'
 import { takeMount } from './mount.ts'
-import { scanOutputs } from './outputs.ts'
+import { scanOutputs, upload } from './outputs.ts'
 import { readPayload } from './payload.ts'
 import { runCommand } from './run-command.ts'
 import { maskFor, readSecrets } from './secrets.ts'
-import { upload } from './upload.ts'
 
 export interface CommandTaskOptions {
   /** The storage of inputs and outputs. */
@@ -62,19 +60,24 @@ export function commandTask(options: CommandTaskOptions): Task<unknown> {
     ...options,
     folder: resolve(options.folder ?? defaultFolder()),
   }
-  let isOpen = false
+  let opened: Promise<string> | undefined
+  const open = () => {
+    opened ??= openFolder(settings.folder).catch(error => {
+      opened = undefined
+      throw error
+    })
+    return opened
+  }
   return defineTask({
     type: commandType,
     async handler(given: unknown, ctx: TaskContext): Promise<CommandOutput> {
       ctx.step('input')
       const payload = readPayload(given)
-      if (!isOpen) await openFolder(settings.folder)
-      isOpen = true
-      const folder = await makeAttemptFolder(settings.folder)
+      const folder = await makeAttemptFolder(await open())
       try {
         return await attempt(payload, folder, settings, ctx)
       } finally {
-        await removeFolder(folder.path).catch(error => ctx.log.warn('The folder stays behind.', { error }))
+        await removeFolder(folder.path).catch(error => ctx.log.warn('The folder could not be removed.', { error }))
       }
     },
   })

@@ -1,16 +1,13 @@
 /** Downloads the inputs of a task to its folder, several at once. */
-import { createWriteStream } from 'node:fs'
-import { mkdir } from 'node:fs/promises'
-import { dirname } from 'node:path'
-import { pipeline } from 'node:stream/promises'
+import { mkdir, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import type { FileStore } from '../files/file-store.ts'
-import { encodePath } from '../files/uri.ts'
+import { checkLocalPath, encodePath } from '../files/uri.ts'
 import type { DatumInput } from '../kernel/datum.ts'
 import type { ArtifactPort } from '../protocol/files/artifacts.ts'
 import { GiveUp } from '../worker/errors.ts'
-import { toAttemptError } from './attempt-error.ts'
+import { quote, toAttemptError } from './attempt-error.ts'
 import { inParallel } from './in-parallel.ts'
-import { joinInside, quote } from './safe-path.ts'
 
 interface WantedFile {
   readonly uri: string
@@ -40,7 +37,7 @@ export interface FetchOptions {
  */
 export async function fetchInputs(inputs: readonly DatumInput[], options: FetchOptions): Promise<void> {
   const { folder, atOnce, signal } = options
-  for (const { name } of inputs) {
+  for (const name of new Set(inputs.map(input => input.name))) {
     if (name.includes('/')) throw new GiveUp(`The input ${quote(name)} cannot be a folder: its name contains a "/".`)
     await withInputName(name, () => mkdir(joinInside(folder, name), { recursive: true }))
   }
@@ -84,13 +81,25 @@ async function* withListError<T>(pages: AsyncIterable<T>, name: string): AsyncGe
   }
 }
 
+/** Names come from buckets and payloads and are untrusted. The path never leaves the folder. */
+function joinInside(folder: string, path: string): string {
+  checkLocalPath(path)
+  return join(folder, path)
+}
+
 async function fetchOne(wanted: WantedFile, { files, folder, signal }: FetchOptions): Promise<void> {
   const { uri, path, isFolder } = wanted
   const place = joinInside(folder, path)
-  await mkdir(isFolder ? place : dirname(place), { recursive: true })
+  const parent = isFolder ? place : dirname(place)
+  // The folders of the inputs themselves exist.
+  if (dirname(parent) !== folder) await mkdir(parent, { recursive: true })
   if (isFolder) return
   const bytes = await files.open(uri, signal)
-  await pipeline(bytes, createWriteStream(place, { flags: 'wx' }), { signal })
+  try {
+    await writeFile(place, bytes, { flag: 'wx', signal })
+  } finally {
+    bytes.destroy()
+  }
   // Checked after the last byte: whatever was read before had this version, or the file is gone.
   if (wanted.version !== undefined) await checkVersion(files, wanted as WantedFile & { version: string })
 }

@@ -14,9 +14,8 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isObject } from '../schema/check.ts'
 import { GiveUp } from '../worker/errors.ts'
-import type { AttemptFolder } from './attempt-folder.ts'
-import { isOwnerDead, ownerToken } from './process-owner.ts'
-import { quote } from './safe-path.ts'
+import { quote } from './attempt-error.ts'
+import { type AttemptFolder, isOwnerDead, ownerToken } from './attempt-folder.ts'
 
 /** The target of each link, by its name. */
 type Links = Readonly<Record<string, string>>

@@ -86,7 +86,7 @@ function programError(program: string | undefined): string | undefined {
 
 function pathError(value: unknown): string | undefined {
   const { uri, path } = value as DatumInput
-  if (uri.endsWith('/')) return path === '' || path.endsWith('/') ? undefined : 'have a "path" that ends in "/" too'
+  if (uri.endsWith('/')) return path === '' || path.endsWith('/') ? undefined : 'have a "path" that also ends in "/"'
   return path === '' || path.endsWith('/') ? 'have a "path" that names a file' : undefined
 }
 

@@ -1,19 +1,19 @@
 /**
  * Runs a command in its own process group, none of which outlives the attempt, even if this process is killed.
  *
- * A guard (a shell) holds the other end of a pipe and kills the group when the pipe closes, however this process ends.
- * The command waits (in a shell, which it then replaces) for a message that is sent once the guard knows the group. So
- * there is no moment at which this process can die and leave the command behind.
+ * The command waits (in a shell, which it then replaces) for a message that is sent once the guards know the group
+ * (guard.ts). So there is no moment at which this process can die and leave the command behind.
  *
- * Limits: a process that leaves the group (`setsid`, a daemon) is not found again. A guard that is itself killed
- * protects nothing. Stdout and stderr are sockets, as Node creates them: they can be written to, but not opened as
- * /dev/stdout.
+ * Limits: a process that leaves the group (`setsid`, a daemon) is not found again. If this process and all of its guards
+ * are killed at once, the command goes on. Stdout and stderr are sockets, as Node creates them: they can be written to,
+ * but not opened as /dev/stdout.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { readdir, readFile } from 'node:fs/promises'
 import { constants } from 'node:os'
 import type { Readable, Writable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { guardGroup, sh, signalGroup } from './guard.ts'
 
 export interface Ended {
   readonly code: number | null
@@ -31,15 +31,9 @@ export interface ProcessGroup {
   end(): Promise<void>
 }
 
-const guardScript = `
-  trap '' HUP INT TERM QUIT
-  read -r group || exit 0
-  while read -r line; do :; done
-  kill -s KILL -- "-$group" 2>/dev/null`
-
+/** A newline is read with one system call. */
+const go = '\n'
 const waitScript = 'read -r go <&3 || exit 1; exec 3<&-; exec "$@"'
-
-const sh = '/bin/sh'
 
 export function startGroup(
   command: readonly string[],
@@ -50,18 +44,15 @@ export function startGroup(
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
   })
-  // An empty environment, because the command could read the environment of the guard.
-  const stdio = ['pipe', 'ignore', 'ignore'] as const
-  const guard = spawn(sh, ['-c', guardScript], { detached: true, cwd: '/', env: {}, stdio: [...stdio] })
   const ended = endOf(leader)
-  const go = leader.stdio[3] as Writable
-  for (const pipe of [guard.stdin!, go]) pipe.on('error', () => {})
-  guard.on('error', () => leader.kill('SIGKILL'))
+  const permission = leader.stdio[3] as Writable
+  permission.on('error', () => {})
   const group = leader.pid
-  if (group !== undefined && guard.pid !== undefined) {
-    guard.stdin!.write(`${group}\n`)
-    go.end('go\n')
-  }
+  const guarded = group === undefined ? undefined : guardGroup(group)
+  guarded?.known.then(
+    () => permission.end(go),
+    () => leader.kill('SIGKILL'),
+  )
   return {
     stdout: leader.stdout as Readable,
     stderr: leader.stderr as Readable,
@@ -69,7 +60,8 @@ export function startGroup(
     signal: signal => void (group !== undefined && signalGroup(group, signal)),
     async end() {
       if (group !== undefined) await killGroup(group)
-      guard.kill('SIGKILL')
+      guarded?.forget()
+      permission.destroy()
       leader.stdout?.destroy()
       leader.stderr?.destroy()
     },
@@ -85,23 +77,14 @@ function endOf(leader: ChildProcess): Promise<Ended> {
   return ended
 }
 
-function signalGroup(group: number, signal: NodeJS.Signals): boolean {
-  try {
-    return process.kill(-group, signal)
-  } catch (error) {
-    // Some systems refuse to signal a group in which only zombies are left.
-    return (error as NodeJS.ErrnoException).code !== 'ESRCH' && (error as NodeJS.ErrnoException).code !== 'EPERM'
-  }
-}
-
-const looks = 200
-const lookMs = 5
+const maxPolls = 200
+const pollMs = 5
 
 /** The wait is limited: a process that hangs in the kernel cannot be killed, but does nothing meanwhile. */
 async function killGroup(group: number): Promise<void> {
-  for (let look = 0; look < looks; look++) {
+  for (let poll = 0; poll < maxPolls; poll++) {
     if (!signalGroup(group, 'SIGKILL') || !(await hasLiving(group))) return
-    await sleep(lookMs)
+    await sleep(pollMs)
   }
 }
 
@@ -119,6 +102,6 @@ async function hasLiving(group: number): Promise<boolean> {
 
 /** A SIGKILL that nobody sent usually means that the system ran out of memory. */
 export function tellSignal(signal: NodeJS.Signals): string {
-  const more = signal === 'SIGKILL' ? '; perhaps the system was short of memory' : ''
+  const more = signal === 'SIGKILL' ? '; the system may have run out of memory' : ''
   return `${signal} (${constants.signals[signal]})${more}`
 }

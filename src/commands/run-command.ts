@@ -4,7 +4,7 @@ import { access, constants, stat } from 'node:fs/promises'
 import { delimiter, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { RunPlan } from '../kernel/datum.ts'
-import type { TaskContext } from '../worker/context.ts'
+import type { TaskContext } from '../worker/define-task.ts'
 import { GiveUp } from '../worker/errors.ts'
 import { makeOutputLog, type OutputLog } from './output-log.ts'
 import { type Ended, type ProcessGroup, startGroup, tellSignal } from './process-group.ts'
@@ -26,7 +26,6 @@ const lastBytesMs = 1000
  * process of the group is alive.
  */
 export async function runCommand({ run, cwd, env, mask }: Running, ctx: TaskContext): Promise<{ seconds: number }> {
-  await checkProgram(run.command[0]!, env.PATH ?? '', cwd)
   ctx.signal.throwIfAborted()
   const log = makeOutputLog(ctx.log.info, mask)
   const began = performance.now()
@@ -42,6 +41,7 @@ export async function runCommand({ run, cwd, env, mask }: Running, ctx: TaskCont
   try {
     const ended = await outcomeOf(group, log)
     ctx.hardSignal.throwIfAborted()
+    if (ended.code !== null && ended.code in exitCodeNotes) await checkProgram(run.command[0]!, env.PATH ?? '', cwd)
     checkExit(ended, run, log.stderrTail())
     return { seconds: (performance.now() - began) / 1000 }
   } finally {
@@ -75,8 +75,8 @@ async function outcomeOf(group: ProcessGroup, log: OutputLog): Promise<Ended> {
 }
 
 const exitCodeNotes: Readonly<Record<number, string>> = {
-  126: ' (by custom: a program that may not be run)',
-  127: ' (by custom: a program that was not found)',
+  126: ' (by convention: the program is not executable)',
+  127: ' (by convention: the program was not found)',
 }
 
 function checkExit({ code, signal }: Ended, { permanentExitCodes }: RunPlan, stderrTail: string): void {
@@ -90,7 +90,10 @@ function checkExit({ code, signal }: Ended, { permanentExitCodes }: RunPlan, std
   throw new Error(message)
 }
 
-/** Searches where the system will search, so that a missing program gives a clear error and no retry. */
+/**
+ * Searches where the shell has searched, so that a missing program gives a clear error and no retry. An exit code like
+ * that of the shell may also be the command's own.
+ */
 async function checkProgram(program: string, path: string, cwd: string): Promise<void> {
   const places = program.includes('/')
     ? [resolve(cwd, program)]

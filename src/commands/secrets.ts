@@ -18,7 +18,8 @@ export async function readSecrets(
     const value = (await fileOf(folder, secret, key)) ?? (name.startsWith('PAWL_') ? undefined : environment[name])
     if (value === undefined && optional === true) continue
     if (value === undefined) throw new GiveUp(missing(name, secret, key, folder))
-    if (value.includes('\0')) throw new GiveUp(`The secret "${secret}/${key}" cannot be a variable: it contains a NUL.`)
+    if (value.includes('\0'))
+      throw new GiveUp(`The secret "${secret}/${key}" cannot be an environment variable: it contains a NUL.`)
     values[name] = value
   }
   return values

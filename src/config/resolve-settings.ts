@@ -1,12 +1,21 @@
 /** Resolves the settings: flags override environment variables, which override the file, which overrides defaults. */
 import { resolve } from 'node:path'
 import { Problem } from '../kernel/problem.ts'
+import { withoutUndefined } from '../kernel/without-undefined.ts'
 import { dialectNames } from '../protocol/dialects.ts'
 import { ownRoot, type ServerOptions } from '../server/options.ts'
 import type { PawlConfig } from './config.ts'
 import { type ConfigFile, checkSetting } from './config-file.ts'
-import { serverBounds } from './server-bound-settings.ts'
-import { flagOf, type Setting, type SettingName, settings } from './settings.ts'
+import {
+  envOf,
+  flagOf,
+  kindOf,
+  type Setting,
+  type SettingKind,
+  type SettingName,
+  serverBounds,
+  settings,
+} from './settings.ts'
 
 export interface Source {
   readonly from: 'flag' | 'env' | 'file' | 'default'
@@ -14,8 +23,12 @@ export interface Source {
   readonly name: string
 }
 
+type SettingWithDefault = {
+  [Name in SettingName]: (typeof settings)[Name] extends { readonly default: unknown } ? Name : never
+}[SettingName]
+
 export interface ResolvedSettings {
-  readonly values: PawlConfig & typeof defaults
+  readonly values: PawlConfig & Required<Pick<PawlConfig, SettingWithDefault>>
   readonly sources: Readonly<Record<SettingName, Source>>
 }
 
@@ -23,21 +36,6 @@ export interface SettingSources {
   readonly flags: Readonly<Partial<Record<SettingName, unknown>>>
   readonly env: Readonly<Record<string, string | undefined>>
   readonly file: ConfigFile | undefined
-}
-
-const defaults = {
-  host: settings.host.default as string,
-  port: settings.port.default as number,
-  keysOnly: settings.keysOnly.default as boolean,
-  dialectAtRoot: settings.dialectAtRoot.default as boolean,
-  jobnikLeaseSeconds: settings.jobnikLeaseSeconds.default as number,
-  falconeriLeaseSeconds: settings.falconeriLeaseSeconds.default as number,
-  maxPayloadBytes: settings.maxPayloadBytes.default as number,
-  data: settings.data.default as string,
-  schema: settings.schema.default as string,
-  connections: settings.connections.default as number,
-  concurrency: settings.concurrency.default as number,
-  drainSeconds: settings.drainSeconds.default as number,
 }
 
 export function resolveSettings(given: SettingSources): ResolvedSettings {
@@ -53,19 +51,20 @@ function find(name: SettingName, { flags, env, file }: SettingSources): { value:
     checkSetting(`--${flagOf(name)}`, name, flags[name])
     return { value: flags[name], source: { from: 'flag', name: `--${flagOf(name)}` } }
   }
-  const text = setting.env === undefined ? undefined : env[setting.env]
+  const variable = envOf(name)
+  const text = variable && env[variable]
   // In shells and container manifests, an empty variable means that it is not set.
-  if (setting.env !== undefined && text !== undefined && text !== '') {
-    const value = parseSettingText(setting, text)
-    checkSetting(setting.env, name, value)
-    return { value, source: { from: 'env', name: setting.env } }
+  if (variable !== undefined && text) {
+    const value = parseSettingText(kindOf(name), text)
+    checkSetting(variable, name, value)
+    return { value, source: { from: 'env', name: variable } }
   }
   if (file?.values[name] !== undefined) return { value: file.values[name], source: { from: 'file', name: file.name } }
   return { value: setting.default, source: { from: 'default', name: '' } }
 }
 
 /** Converts text to the type of the setting. Invalid text is returned unchanged, and the setting's check reports it. */
-export function parseSettingText({ kind }: Pick<Setting, 'kind'>, text: string): unknown {
+export function parseSettingText(kind: SettingKind, text: string): unknown {
   if (kind === 'number') return text.trim() === '' || Number.isNaN(Number(text)) ? text : Number(text)
   if (kind === 'list') return text.split(',').map(item => item.trim())
   if (kind === 'switch')
@@ -78,29 +77,14 @@ const precedence = { flag: 3, env: 2, file: 1, default: 0 } as const
 /** The store: the folder or the PostgreSQL database, whichever has the source of higher precedence. */
 export function storeOf({ values, sources }: ResolvedSettings) {
   const { database, data, schema, connections, pooler, listenDatabase } = values
-  const bounds = boundsOf(values)
+  const { statementSeconds, lockSeconds, idleSeconds, connectionSeconds } = values
+  const bounds = withoutUndefined({ statementSeconds, lockSeconds, idleSeconds, connectionSeconds })
   if (sources.database.from === 'flag' && sources.data.from === 'flag') {
     throw new Problem('COMMAND_INVALID', { why: '--database cannot be combined with --data.' })
   }
   const isPostgres = database !== undefined && precedence[sources.database.from] >= precedence[sources.data.from]
   if (!isPostgres) return { folder: resolve(data), schema, bounds }
-  return {
-    database,
-    schema,
-    connections,
-    bounds,
-    ...(pooler !== undefined && { pooler }),
-    ...(listenDatabase !== undefined && { listenDatabase }),
-  }
-}
-
-function boundsOf({ statementSeconds, lockSeconds, idleSeconds, connectionSeconds }: PawlConfig) {
-  return {
-    ...(statementSeconds !== undefined && { statementSeconds }),
-    ...(lockSeconds !== undefined && { lockSeconds }),
-    ...(idleSeconds !== undefined && { idleSeconds }),
-    ...(connectionSeconds !== undefined && { connectionSeconds }),
-  }
+  return { database, schema, connections, bounds, ...withoutUndefined({ pooler, listenDatabase }) }
 }
 
 /** The URL of the server that commands call. Default: the one that `pawl up` would start with the same settings. */

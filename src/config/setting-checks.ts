@@ -4,7 +4,7 @@ import { imagePattern } from '../kernel/pod-rules.ts'
 import { taskTypeFields } from '../protocol/tasks/new-task.ts'
 import { type Fields, faultOf, field, isObject, text } from '../schema/check.ts'
 import { name } from '../schema/fields.ts'
-import { dialectList } from '../server/options.ts'
+import { serverFields } from '../server/options.ts'
 
 export const database = field({ type: 'string' }, value =>
   typeof value === 'string' && /^postgres(ql)?:\/\//.test(value) ? undefined : 'be a URL that begins with postgres://',
@@ -16,26 +16,27 @@ export const queues = field({ type: 'array' }, value =>
     : 'be a list of names',
 )
 
-export const folders = field({ type: 'array' }, value =>
-  Array.isArray(value) && value.every(item => faultOf(text(2000), item) === undefined)
-    ? undefined
-    : 'be a list of folders',
-)
+const listThat = (isItem: (item: string) => boolean, what: string) =>
+  field({ type: 'array' }, value => (Array.isArray(value) && value.every(isItem) ? undefined : `be a list of ${what}`))
 
-export const names = field({ type: 'array' }, value =>
-  Array.isArray(value) && value.every(item => faultOf(text(253), item) === undefined)
-    ? undefined
-    : 'be a list of names',
-)
+const isText = (longest: number) => {
+  const check = text(longest)
+  return (item: unknown) => faultOf(check, item) === undefined
+}
 
-export const images = field({ type: 'array' }, value =>
-  Array.isArray(value) && value.every(item => faultOf(text(500), item) === undefined && imagePattern.test(item))
-    ? undefined
-    : 'be a list of images, each exact or ending in /*, :* or @*, or * for all',
+export const folders = listThat(isText(2000), 'folders')
+
+export const names = listThat(isText(253), 'names')
+
+const isShort = isText(500)
+
+export const images = listThat(
+  item => isShort(item) && imagePattern.test(item),
+  'images, each exact or ending in /*, :* or @*, or * for all',
 )
 
 export const dialectsOrNone = field({ type: 'array' }, value =>
-  ['["none"]', '["all"]'].includes(JSON.stringify(value)) ? undefined : faultOf(dialectList, value),
+  ['["none"]', '["all"]'].includes(JSON.stringify(value)) ? undefined : faultOf(serverFields.dialects, value),
 )
 
 export const taskTypes = field({ type: 'object' }, value => {

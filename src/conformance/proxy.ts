@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { Agent, createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
-import type { HeldTask, SettledTask, SyncAnswer, SyncRequest } from '../protocol/tasks/sync.ts'
+import type { HeldTask, SyncAnswer, SyncRequest } from '../protocol/tasks/sync.ts'
 
 /** A sync. Times are from this process's performance.now(). */
 export interface Exchange {
@@ -22,21 +22,9 @@ export interface Interference {
   after?(exchange: Exchange): Promise<'pass' | 'swallow'>
 }
 
-export interface RecordingProxy {
-  readonly url: string
-  readonly syncs: readonly Exchange[]
-  /** Reports under one lease, each with the exchange that carried it. */
-  reports(lease: HeldTask): { exchange: Exchange; settled: SettledTask }[]
-  interfere(how: Interference): void
-  /** Breaks all connections, and refuses new ones until `mend`. */
-  cut(): void
-  mend(): void
-  close(): Promise<void>
-}
-
 export const isForLease = (lease: HeldTask) => (item: HeldTask) => item.id === lease.id && item.epoch === lease.epoch
 
-export async function startProxy(server: string): Promise<RecordingProxy> {
+export async function startProxy(server: string) {
   const syncs: Exchange[] = []
   let interference: Interference = {}
   let isCut = false
@@ -50,21 +38,23 @@ export async function startProxy(server: string): Promise<RecordingProxy> {
   return {
     url: `http://127.0.0.1:${(listener.address() as AddressInfo).port}`,
     syncs,
-    reports: lease =>
+    /** Reports under one lease, each with the exchange that carried it. */
+    reports: (lease: HeldTask) =>
       syncs.flatMap(exchange =>
         (exchange.sync.settled ?? []).filter(isForLease(lease)).map(settled => ({ exchange, settled })),
       ),
-    interfere(how) {
+    interfere(how: Interference): void {
       interference = how
     },
-    cut() {
+    /** Breaks all connections, and refuses new ones until `mend`. */
+    cut(): void {
       isCut = true
       listener.closeAllConnections()
     },
-    mend() {
+    mend(): void {
       isCut = false
     },
-    close() {
+    close(): Promise<void> {
       listener.closeAllConnections()
       agent.destroy()
       return new Promise(resolve => listener.close(() => resolve()))

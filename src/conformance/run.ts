@@ -11,9 +11,12 @@ import { Problem } from '../kernel/problem.ts'
 import { closestWord } from '../kernel/suggest.ts'
 import { abortSignal, callback, checkOptions, field, number, text } from '../schema/check.ts'
 import { startServer } from '../server/server.ts'
-import { type Check, Fault } from './check.ts'
-import { allChecks } from './checks/all.ts'
-import type { CheckReport, Report } from './report.ts'
+import { type Check, type CheckReport, Fault, type Report } from './check.ts'
+import { leaseChecks } from './checks/leases.ts'
+import { outcomeChecks } from './checks/outcomes.ts'
+import { reportChecks } from './checks/reports.ts'
+import { shutdownChecks } from './checks/shutdown.ts'
+import { carefulTaskChecks, efficiencyChecks } from './checks/starts.ts'
 import { openRig, type SuiteContext } from './rig.ts'
 
 export interface ConformanceOptions {
@@ -116,3 +119,12 @@ async function runCheck(suite: SuiteContext, check: Check): Promise<CheckReport>
   }
   return { id, title, level, ...result, seconds: (performance.now() - began) / 1000 }
 }
+
+export const allChecks: readonly Check[] = [
+  ...outcomeChecks,
+  ...leaseChecks,
+  ...carefulTaskChecks,
+  ...reportChecks,
+  ...shutdownChecks,
+  ...efficiencyChecks,
+]

@@ -23,14 +23,12 @@ export interface Dialect {
   readonly keyHeader?: string
   /** Answers contain links to the dialect's own routes, which begin with its root. */
   readonly links?: true
-  /** The roles that the keys of its clients need, for docs/dialects.md. */
-  readonly keys: string
-  /** The limits of the dialect and its differences from the original, for docs/dialects.md. */
-  readonly limits: readonly string[]
 }
 
+type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+
 export interface DialectRoute {
-  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+  readonly method: Method
   /** Relative to the dialect's root, with `{id}` for a parameter. */
   readonly path: string
   /**
@@ -52,6 +50,15 @@ export interface DialectRoute {
   /** The media type of a successful answer, for documentation. Default: JSON, or plain text for a text. */
   readonly mediaType?: string
   handle(request: DialectRequest): Promise<Answer>
+}
+
+export function route(
+  address: `${Method} /${string}`,
+  needs: DialectRoute['needs'],
+  rest: Omit<DialectRoute, 'method' | 'path' | 'needs'>,
+): DialectRoute {
+  const [method, path] = address.split(' ') as [Method, string]
+  return { method, path, needs, ...rest }
 }
 
 /** A request as it was sent. The dialect validates it. */

@@ -44,25 +44,14 @@ export interface Words {
   eventType?(event: { readonly entity: string; readonly type: string }): string | null
 }
 
+/** `now` is needed only where the word depends on the time. */
 export function wordFor<State extends string, View extends { readonly state: State }>(
   table: Readonly<Record<State, Word<View>>> | null,
   view: View,
-  now: number,
+  now = 0,
 ): string | null {
   const word = table === null ? null : table[view.state]
   return word === null || typeof word === 'string' ? word : word.of(view, now)
-}
-
-/** The word as docs/dialects.md shows it. */
-export function wordLabel(word: Word<never>): string {
-  return word === null ? '–' : typeof word === 'string' ? word : word.label
-}
-
-/** For a state in which the outcome is already decided: the word for that outcome. */
-export function asItWillEnd<View extends { readonly endsAs?: string | null }>(
-  ends: Readonly<Record<string, string>>,
-): ComputedWord<View> {
-  return { label: 'as it will end', of: ({ endsAs }) => ends[endsAs ?? 'cancelled']! }
 }
 
 /** The states that have this word. */

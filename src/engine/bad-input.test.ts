@@ -20,7 +20,7 @@ async function rowCounts({ sql }: Fresh): Promise<unknown> {
 }
 
 /** Expects the call to be refused with this code and message, and to change nothing. */
-async function rejects(run: Fresh, call: () => Promise<unknown>, code: ProblemCode, says: RegExp): Promise<void> {
+async function rejects(run: Fresh, call: () => Promise<unknown>, code: ProblemCode, expected: RegExp): Promise<void> {
   const before = await rowCounts(run)
   const error = await call().then(
     () => assert.fail(`it was taken, but should be ${code}`),
@@ -29,7 +29,7 @@ async function rejects(run: Fresh, call: () => Promise<unknown>, code: ProblemCo
   if (!(error instanceof Problem)) throw error
   assert.equal(error.code, code)
   assert.ok(error.status >= 400 && error.status < 500, `${error.status}`)
-  assert.match(error.message.replaceAll('\\"', '"'), says)
+  assert.match(error.message.replaceAll('\\"', '"'), expected)
   assert.deepEqual(await rowCounts(run), before)
 }
 
@@ -44,7 +44,7 @@ const endlesslyNested = () => {
   return value
 }
 
-const badPayloads: [what: string, payload: unknown, code: ProblemCode, says: RegExp][] = [
+const badPayloads: [what: string, payload: unknown, code: ProblemCode, expected: RegExp][] = [
   ['a cycle', cycle, 'PAYLOAD_INVALID', /circular/i],
   ['a NUL', { text: `a${nul}b` }, 'PAYLOAD_INVALID', /NUL/],
   ['a NUL in a key', { [nul]: 1 }, 'PAYLOAD_INVALID', /NUL/],
@@ -59,13 +59,13 @@ const badPayloads: [what: string, payload: unknown, code: ProblemCode, says: Reg
 
 test('a payload that cannot be kept is refused, and its neighbours with it', async t => {
   const run = await fresh(t, { maxPayloadBytes: 1000 })
-  for (const [what, payload, code, says] of badPayloads) {
+  for (const [what, payload, code, expected] of badPayloads) {
     const items = [
       { type: 'a', payload: 'fine' },
       { type: 'a', payload },
     ]
     await t.test(what, async () => {
-      await rejects(run, () => run.engine.enqueueMany(items), code, says)
+      await rejects(run, () => run.engine.enqueueMany(items), code, expected)
       await rejects(run, () => run.engine.enqueueMany(items), code, /tasks\[1\]\.payload/)
     })
   }
@@ -108,7 +108,7 @@ test('an option that does not exist is refused with the one that was meant', asy
 test('deadlines that cannot be kept are refused, of a task and of a type', async t => {
   const run = await fresh(t)
   const { engine } = run
-  const bad: [options: object, code: ProblemCode, says: RegExp][] = [
+  const bad: [options: object, code: ProblemCode, expected: RegExp][] = [
     [{ softDeadlineSeconds: -1 }, 'OPTION_INVALID', /option: "softDeadlineSeconds", must: "be from 0.001/],
     [{ hardDeadlineSeconds: 0 }, 'OPTION_INVALID', /option: "hardDeadlineSeconds", must: "be from 0.001/],
     [{ hardDeadlineSeconds: 'soon' }, 'OPTION_INVALID', /be a number/],
@@ -120,9 +120,9 @@ test('deadlines that cannot be kept are refused, of a task and of a type', async
     [{ softDeadlineSecond: 60 }, 'OPTION_UNKNOWN', /didYouMean: "softDeadlineSeconds"/],
     [{ hardDeadline: 60 }, 'OPTION_UNKNOWN', /hardDeadline/],
   ]
-  for (const [options, code, says] of bad) {
-    await rejects(run, () => engine.enqueue('a', null, options as never), code, says)
-    await rejects(run, () => engine.putTaskType('a', options as never), code, says)
+  for (const [options, code, expected] of bad) {
+    await rejects(run, () => engine.enqueue('a', null, options as never), code, expected)
+    await rejects(run, () => engine.putTaskType('a', options as never), code, expected)
   }
   await engine.enqueue('a', null, { softDeadlineSeconds: 60, hardDeadlineSeconds: 60 })
   await engine.enqueue('a', null, { softDeadlineSeconds: null, hardDeadlineSeconds: 0.001 })
@@ -131,7 +131,7 @@ test('deadlines that cannot be kept are refused, of a task and of a type', async
 test('an option whose value cannot be used is refused, and says what it must be', async t => {
   const run = await fresh(t)
   const { engine } = run
-  const bad: [option: object, says: RegExp][] = [
+  const bad: [option: object, expected: RegExp][] = [
     [{ leaseSeconds: -5 }, /leaseSeconds.*from 5 to/],
     [{ leaseSeconds: 4 }, /from 5 to/],
     [{ leaseSeconds: Number.NaN }, /be a number/],
@@ -148,18 +148,18 @@ test('an option whose value cannot be used is refused, and says what it must be'
     [{ deadLetter: 'sometimes' }, /one of "exhausted", "never"/],
     [{ retry: { attempts: 0 } }, /attempts.*from 1 to/],
     [{ retry: [] }, /be an object/],
-    [{ dedupeKey: `a${nul}b` }, /hold no NUL/],
-    [{ dedupeKey: loneSurrogate }, /no broken characters/],
-    [{ dedupeKey: '' }, /not empty/],
+    [{ dedupeKey: `a${nul}b` }, /contain no NUL/],
+    [{ dedupeKey: loneSurrogate }, /no invalid Unicode/],
+    [{ dedupeKey: '' }, /non-empty/],
     [{ queue: 'q'.repeat(201) }, /at most 200/],
     [{ traceparent: '00-abc' }, /W3C traceparent/],
     [{ metadata: [] }, /be an object/],
-    [{ idempotencyKey: nul }, /hold no NUL/],
-    [{ idempotencyKey: '' }, /not empty/],
-    [{ actor: nul }, /hold no NUL/],
+    [{ idempotencyKey: nul }, /contain no NUL/],
+    [{ idempotencyKey: '' }, /non-empty/],
+    [{ actor: nul }, /contain no NUL/],
   ]
-  for (const [option, says] of bad) {
-    await rejects(run, () => engine.enqueue('a', null, option as never), 'OPTION_INVALID', says)
+  for (const [option, expected] of bad) {
+    await rejects(run, () => engine.enqueue('a', null, option as never), 'OPTION_INVALID', expected)
   }
   await rejects(run, () => engine.enqueue('', null), 'OPTION_INVALID', /"type"/)
   await rejects(run, () => engine.enqueueMany([{} as never]), 'OPTION_INVALID', /type.*be given/)

@@ -6,6 +6,7 @@
 import { whyNotStorable, writeJson } from '../kernel/json.ts'
 import { Problem, type ProblemCode } from '../kernel/problem.ts'
 import { isId } from '../schema/fields.ts'
+import type { PageRow } from '../store/driver/paging.ts'
 
 export * from '../schema/check.ts'
 export { isId }
@@ -26,4 +27,27 @@ export function checkedJson(value: unknown, maxBytes: number, where: string): st
   const why = whyNotStorable(text)
   if (why !== undefined) throw new Problem('PAYLOAD_INVALID', { at: where, why })
   return text
+}
+
+/** Page cursors. A cursor encodes a position and is opaque to clients. */
+
+export function encode(position: object): string {
+  return Buffer.from(JSON.stringify(position)).toString('base64url')
+}
+
+export function decode<T>(cursor: string, field: keyof T): T {
+  try {
+    const text = Buffer.from(cursor, 'base64url').toString()
+    const position: T = JSON.parse(text)
+    if (position[field] !== undefined && whyNotStorable(text) === undefined) return position
+  } catch {
+    // Falls through to the same problem.
+  }
+  throw new Problem('CURSOR_INVALID', { cursor })
+}
+
+/** Returns the cursor behind the last row, or null on the last page. */
+export function nextCursor<Row>(rows: readonly PageRow<Row>[], positionOf: (row: Row) => object): string | null {
+  const last = rows.at(-1)
+  return last?.more ? encode(positionOf(last)) : null
 }

@@ -1,12 +1,15 @@
 import type { FileStore } from '../files/file-store.ts'
 import type { PodRules } from '../kernel/pod-rules.ts'
-import type { Pipelines } from '../spec/named-job.ts'
+import type { CallerTransaction } from '../kernel/transactions.ts'
+import type { Pipelines } from '../spec/parse-job-spec.ts'
 import type { Sql } from '../store/driver/sql.ts'
-import type { Activities } from './activities.ts'
-import type { ProcessMetrics } from './admin/process-metrics.ts'
-import type { WatchKey } from './admin/watch-keys.ts'
-import type { Feed } from './feed/feed-watch.ts'
-import type { ConditionTurns } from './jobs/condition-budget.ts'
+import type { SmallJob } from '../store/jobs/insert-jobs.ts'
+import { tracesOf } from '../store/tasks/read-tasks.ts'
+import type { WatchKey } from './admin/keys.ts'
+import type { Activities, ProcessMetrics } from './admin/process-metrics.ts'
+import type { EndWatch } from './ends.ts'
+import type { Feed } from './feed/follow.ts'
+import type { ConditionTurns } from './jobs/evaluate-conditions.ts'
 import type { ClaimHints } from './tasks/claim-hints.ts'
 import type { RegisteredTypes } from './tasks/task-types.ts'
 import type { Wake, WakeSignal } from './wake.ts'
@@ -23,6 +26,8 @@ export interface Context {
   readonly claimHints: ClaimHints
   /** One poll of the feed for all streams that wait for new events. */
   readonly feed: Feed
+  /** One poll for all requests that wait for the end of a task or a job. */
+  readonly ends: EndWatch
   readonly types: RegisteredTypes
   readonly log: Log
   readonly metrics: ProcessMetrics
@@ -47,18 +52,28 @@ export interface Context {
   readonly fileSignal: WakeSignal
   /** Jobs waiting for a turn to evaluate costly conditions. */
   readonly conditionTurns: ConditionTurns
+  /** Inserts a small job together with others that are submitted at the same time. Returns the time of its creation. */
+  readonly insertSmallJob: (job: SmallJob) => Promise<Date>
   /** True on the embedded store, where a call outside an open transaction would wait for that transaction forever. */
   readonly oneConnection: boolean
   /** Kinds of tasks whose lanes this process has created or seen. No lane is removed while the process runs. */
   readonly knownLanes: Set<string>
   /** Notifies waiting workers once the transaction commits. */
   notifyOnCommit(sql: Sql, queues: readonly string[]): Promise<void>
-  /** Returns the caller's transaction as ours, or our own connections if no transaction was passed. */
+  /** Runs `work` in a transaction of another library, in a savepoint. */
+  inForeignTransaction<T>(tx: object, work: (sql: Sql) => Promise<T>): Promise<T>
+  /** Returns the transaction that a call joins, or our own connections if it joins none. */
   sqlFor(tx: CallerTransaction | undefined): Sql
 }
 
-/**
- * Anything with `query(text, values)`, such as a client of `pg` or a transaction of PGlite, or a transaction from
- * `transaction()`.
- */
-export type CallerTransaction = Sql | { query(text: string, values: unknown[]): Promise<{ rows: unknown[] }> }
+/** Logs an event of a task or job, with its correlation id and traceparent. Never throws. */
+export async function logCorrelated(
+  { sql, log }: Pick<Context, 'sql' | 'log'>,
+  event: string,
+  of: { readonly entity: 'task' | 'job'; readonly id: string },
+  facts: Record<string, unknown>,
+): Promise<void> {
+  const [trace] = await tracesOf(sql, of.entity, [of.id]).catch(() => [])
+  const { correlationId, traceparent } = trace ?? {}
+  log(event, { ...facts, ...(correlationId && { correlationId }), ...(traceparent && { traceparent }) })
+}

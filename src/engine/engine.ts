@@ -1,27 +1,64 @@
+import { pathToFileURL } from 'node:url'
+import { openFiles } from '../files/files.ts'
+import { otherLabel } from '../kernel/metrics.ts'
+import { Problem } from '../kernel/problem.ts'
+import type { CallerTransaction } from '../kernel/transactions.ts'
+import type { Enqueue } from '../protocol/operations.ts'
+import type { TaskDefinition } from '../protocol/tasks/new-task.ts'
+import { type JobHandle, jobHandle, taskHandle } from '../protocol/tasks/results.ts'
 import type { SettledTask } from '../protocol/tasks/sync.ts'
-import type { TaskDefinition } from '../protocol/tasks/task-type.ts'
-import type { FeedPage, FeedQuery, NewTaskItem, QueuedTask, TaskOptions } from '../protocol/tasks/tasks.ts'
+import type { FeedPage, FeedQuery, NewTaskItem, TaskOptions } from '../protocol/tasks/tasks.ts'
+import { name as nameField } from '../schema/fields.ts'
+import { specInvalid } from '../spec/faults.ts'
+import type { JobSpec } from '../spec/job-spec.ts'
+import { type Pipelines, parseJobSpec } from '../spec/parse-job-spec.ts'
+import { readYaml } from '../spec/read-yaml.ts'
+import { type CountedNames, countByState } from '../store/admin/count-by-state.ts'
 import { brokenRules } from '../store/admin/integrity.ts'
+import { countDeadLetters, readTotals, type TypesToName } from '../store/admin/stats.ts'
+import { clockMs } from '../store/driver/clock.ts'
+import { defaultBounds } from '../store/driver/postgres.ts'
 import type { Sql } from '../store/driver/sql.ts'
+import { feedLag } from '../store/feed/feed.ts'
+import { deepestQueues, type QueuesToName } from '../store/flow/queue-depths.ts'
+import { insertJobs } from '../store/jobs/insert-jobs.ts'
 import { migrate } from '../store/schema/migrate.ts'
+import { dueByQueue } from '../store/tasks/due.ts'
+import { findEnded, reasonsOf } from '../store/tasks/read-tasks.ts'
+import * as keys from './admin/keys.ts'
+import { makeKeyWatch } from './admin/keys.ts'
+import { Activities, makeProcessMetrics } from './admin/process-metrics.ts'
 import { checkOptions } from './check.ts'
-import type { CallerTransaction, Context } from './context.ts'
-import { type Following, follow } from './feed/follow.ts'
-import { type Internals, internalsOf } from './internals.ts'
-import { makeContext } from './make-context.ts'
-import { openStore, optionFields, type PawlOptions } from './open-store.ts'
+import type { Context } from './context.ts'
+import { makeEndWatch } from './ends.ts'
+import { type Following, follow, watchFeed } from './feed/follow.ts'
+import { readEvents } from './feed/read-events.ts'
+import { ConditionTurns } from './jobs/evaluate-conditions.ts'
+import { setPriority } from './jobs/job-control.ts'
+import { mergeSubmits } from './jobs/merge-submits.ts'
+import { countTasksOf, countTasksOfStages, waitForInputs } from './jobs/read-jobs.ts'
+import { queuesOfOpenStages } from './jobs/small-jobs.ts'
+import { openStore, optionFields, type PawlOptions, type Store } from './open-store.ts'
 import { type Caller, type EngineMethods, methodsFor, run } from './operations.ts'
-import type { EnqueueCall } from './tasks/enqueue.ts'
-import { completeIn } from './tasks/one-task.ts'
-import { registerType } from './tasks/task-types.ts'
-import { inOwnTransaction } from './unit-of-work.ts'
+import { retryConflicts } from './retry.ts'
+import { makeClaimHints } from './tasks/claim-hints.ts'
+import * as oneTask from './tasks/one-task.ts'
+import { readQueuesOf } from './tasks/read-tasks.ts'
+import { noTypes, registerType } from './tasks/task-types.ts'
+import { inOwnTransaction, joinTransaction, type UnitCall } from './unit-of-work.ts'
+import { makeWake, makeWakeSignal } from './wake.ts'
 
 export type { PawlOptions } from './open-store.ts'
 
 /** The engine in this process. A change that can join a transaction of yours takes its handle as the option tx. */
 export interface Pawl extends EngineMethods {
-  /** Enqueues one task. Its payload is checked against the schema of its type, if this process knows it. */
-  enqueue<In>(type: string | TaskDefinition<In>, payload: In, options?: TaskOptions & EnqueueCall): Promise<QueuedTask>
+  /**
+   * Enqueues one task, and returns a handle that waits for its result. The payload is checked against the schema of the
+   * type, if this process knows it.
+   */
+  enqueue: Enqueue<UnitCall>
+  /** Submits a job, and returns a handle that waits for its end. */
+  submit(...args: Parameters<EngineMethods['submit']>): Promise<JobHandle>
   /** Registers a type: its schema for this process, its settings for all processes. */
   register(definition: TaskDefinition): Promise<void>
   /** Runs `work` in a transaction; pass its handle to calls inside it. Workers are woken once it commits. */
@@ -73,21 +110,24 @@ export async function openEngine(options: PawlOptions = {}): Promise<Engine> {
 const callersBounds = { idleSeconds: 60 }
 
 function engineOn(context: Context, close: () => Promise<void>): Engine {
-  const caller: Caller = { context, queues: null }
+  const caller: Caller = { context, queues: null, holder: '' }
+  const methods = methodsFor(caller)
   return {
-    ...methodsFor(caller),
-    async enqueue(type, payload, { tx, actor, idempotencyKey, holder, ...task } = {}) {
-      if (typeof type !== 'string') await registerType(context, type, tx)
+    ...methods,
+    async enqueue(
+      type: string | TaskDefinition,
+      payload: unknown,
+      { tx, actor, idempotencyKey, holder, ...task }: TaskOptions & UnitCall = {},
+    ) {
       const item: NewTaskItem = { ...task, type: typeof type === 'string' ? type : type.type, payload }
-      const call = {
-        ...(tx !== undefined && { tx }),
-        ...(actor !== undefined && { actor }),
-        ...(idempotencyKey !== undefined && { idempotencyKey }),
-        ...(holder !== undefined && { holder }),
-      }
-      const [queued] = await run.enqueueMany(caller, [item], call)
-      return queued!
+      const call = { actor, idempotencyKey, holder }
+      const [queued] = await joinTransaction(context, tx, async joined => {
+        if (typeof type !== 'string') await registerType(context, type, joined)
+        return run.enqueueMany(caller, [item], { ...call, tx: joined } as UnitCall)
+      })
+      return taskHandle(methods, queued!)
     },
+    submit: async (...args) => jobHandle(methods, await methods.submit(...args)),
     register: definition => registerType(context, definition),
     transaction: work => inOwnTransaction(context, work, callersBounds),
     follow: (query, options) => follow(context.feed, query, options),
@@ -95,8 +135,117 @@ function engineOn(context: Context, close: () => Promise<void>): Engine {
     brokenRules: () => brokenRules(context.sql),
     context,
     internals: internalsOf(context),
-    completeIn: (tx, settled, worker) => completeIn(context, tx, settled, worker),
+    completeIn: (tx, settled, worker) =>
+      joinTransaction(context, tx, joined => oneTask.completeIn(context, joined!, settled, worker)),
     close,
     [Symbol.asyncDispose]: close,
+  }
+}
+
+const asFolder = (uri: string) => (uri.endsWith('/') ? uri : `${uri}/`)
+
+/** Creates the context of the use cases from the engine's options and its open store. */
+function makeContext(options: PawlOptions, store: Store, signal: AbortSignal): Context {
+  const s3Buckets = options.s3Buckets ?? (options.fileRoots === undefined ? undefined : [])
+  const wake = makeWake(store.messenger, queues => dueByQueue(store.sql, queues), signal)
+  return {
+    sql: store.sql,
+    aside: store.aside ?? store.sql,
+    wake,
+    watchKey: makeKeyWatch(store.sql, wake, signal),
+    claimHints: makeClaimHints(),
+    feed: watchFeed(query => readEvents(store, query)),
+    ends: makeEndWatch(ids => findEnded(store.sql, ids), signal),
+    types: noTypes(),
+    log: options.log ?? (() => {}),
+    metrics: makeProcessMetrics(store.connections, store.statements),
+    activities: new Activities(),
+    ready: () => store.readiness.check(store.probe ?? store.sql, store.messenger === undefined),
+    maxPayloadBytes: options.maxPayloadBytes ?? 1_048_576,
+    lockSeconds: options.bounds?.lockSeconds ?? defaultBounds.lockSeconds,
+    files: openFiles({
+      ...options.files,
+      ...(options.fileRoots !== undefined && { roots: options.fileRoots }),
+      ...(s3Buckets !== undefined && { buckets: s3Buckets }),
+    }),
+    fileRoots: options.fileRoots?.map(root => asFolder(pathToFileURL(root).href)),
+    s3Buckets,
+    podRules: options.podRules,
+    pipelines: readPipelines(options.pipelines),
+    fileSignal: makeWakeSignal(),
+    conditionTurns: new ConditionTurns(signal),
+    insertSmallJob: mergeSubmits(async jobs => {
+      const now = await retryConflicts(() => insertJobs(store.sql, jobs))
+      wake.notify([...new Set(jobs.flatMap(queuesOfOpenStages))])
+      return now
+    }),
+    oneConnection: store.messenger === undefined,
+    knownLanes: new Set(),
+    notifyOnCommit: store.notifyOnCommit,
+    inForeignTransaction: store.inForeignTransaction,
+    sqlFor: tx => (tx as Sql | undefined) ?? store.sql,
+  }
+}
+
+/** Validates every pipeline when the engine opens, not when it is first used. */
+function readPipelines(given: Readonly<Record<string, JobSpec | string>> = {}): Pipelines {
+  return Object.fromEntries(Object.entries(given).map(([name, spec]) => [name, readPipeline(name, spec)]))
+}
+
+function readPipeline(name: string, given: JobSpec | string): JobSpec {
+  checkOptions({ name }, { name: nameField }, 'pipelines')
+  try {
+    const spec = typeof given === 'string' ? parseText(given) : given
+    parseJobSpec(spec)
+    return spec
+  } catch (error) {
+    if (!(error instanceof Problem)) throw error
+    throw new Problem(error.code, { pipeline: name, ...error.details }, error)
+  }
+}
+
+function parseText(text: string): JobSpec {
+  const read = readYaml(text)
+  if ('faults' in read) throw specInvalid(read.faults)
+  return read.value as JobSpec
+}
+
+/** Types and queues in metrics, unless the caller names others. */
+const unnamed = { named: [], most: 1000, others: otherLabel }
+
+export type Internals = ReturnType<typeof internalsOf>
+
+/** Use cases of servers, dialects and commands that are no operations of the API. */
+function internalsOf(context: Context) {
+  const { sql } = context
+  const use =
+    <Args extends unknown[], Answer>(useCase: (context: Context, ...args: Args) => Answer) =>
+    (...args: Args): Answer =>
+      useCase(context, ...args)
+  return {
+    /** The key with this secret; undefined: there is none, or it was revoked. */
+    keyOf: use(keys.keyOf),
+    anyKeys: use(keys.anyKeys),
+    queuesOf: use(readQueuesOf),
+    /** For metrics: totals on which all servers of one database agree. */
+    totals: async (types: TypesToName = unnamed, queues: QueuesToName = unnamed) => ({
+      moves: await readTotals(sql, types),
+      queues: await deepestQueues(sql, queues),
+      deadLetters: await countDeadLetters(sql),
+      feedLagSeconds: await feedLag(sql),
+    }),
+    /** The deepest queues, and all others as one. */
+    deepestQueues: (names: QueuesToName) => deepestQueues(sql, names),
+    /** Counts jobs, stages and tasks by state. */
+    countsByState: (names: CountedNames) => countByState(sql, names),
+    /** Why each of these tasks is in its state, where a reason was given. */
+    reasonsOf: (taskIds: readonly string[]) => reasonsOf(sql, taskIds),
+    countTasks: use(countTasksOf),
+    taskCounts: use(countTasksOfStages),
+    /** Resolves when the inputs of a job's open stages have become tasks, or the time is over. */
+    inputsFound: use(waitForInputs),
+    setJobPriority: use(setPriority),
+    /** The database's clock in milliseconds. All times are measured by it. */
+    clock: () => clockMs(sql),
   }
 }

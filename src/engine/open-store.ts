@@ -1,104 +1,96 @@
 import type { FilesOptions } from '../files/files.ts'
 import type { PodRules } from '../kernel/pod-rules.ts'
-import { type PoolerMode, poolerModes } from '../kernel/pooler-mode.ts'
+import { poolerModes } from '../kernel/pooler-mode.ts'
 import { boundSeconds, schemaName } from '../schema/fields.ts'
 import type { JobSpec } from '../spec/job-spec.ts'
+import { callerTransactions, refuseForeign } from '../store/driver/caller-driver.ts'
 import { openEmbedded } from '../store/driver/embedded.ts'
 import { type Listening, notifications, notifyOnCommit } from '../store/driver/notify.ts'
-import { observeDriver } from '../store/driver/observed-driver.ts'
 import { defaultBounds, openPools, type Pools } from '../store/driver/postgres.ts'
 import { makeReadiness, type Readiness } from '../store/driver/readiness.ts'
-import { callerDriver } from '../store/driver/savepoints.ts'
-import { type Driver, makeSql, type Sql } from '../store/driver/sql.ts'
+import { type Driver, makeSql, observeDriver, type Sql } from '../store/driver/sql.ts'
 import { type Connections, type Durations, makeDurations, observe } from './admin/process-metrics.ts'
-import { anything, callback, checkOptions, field, number, object, oneOf, text } from './check.ts'
-import type { CallerTransaction, Log } from './context.ts'
+import {
+  anything,
+  callback,
+  checkOptions,
+  type Field,
+  type Fields,
+  field,
+  flag,
+  number,
+  type OptionsOf,
+  object,
+  oneOf,
+  text,
+} from './check.ts'
+import type { Log } from './context.ts'
 import type { Messenger } from './wake.ts'
 
-/** Time limits of the store, in seconds. Migrations and reads of whole tables have longer limits of their own. */
-export interface StoreBounds {
+const boundFields = {
   /** Limit for one statement. Default 10. */
-  readonly statementSeconds?: number
+  statementSeconds: boundSeconds,
   /** Limit for waiting for a row that another transaction has locked. Default 3. */
-  readonly lockSeconds?: number
+  lockSeconds: boundSeconds,
   /** Limit for a transaction that sends no statement. Default 10. */
-  readonly idleSeconds?: number
+  idleSeconds: boundSeconds,
   /**
    * Limit for waiting for a connection (default 10) or, on the embedded store, for earlier transactions (default 60).
    */
-  readonly connectionSeconds?: number
+  connectionSeconds: boundSeconds,
 }
 
-/** Options of the engine in this process. */
-export interface PawlOptions {
+/** Time limits of the store, in seconds. Migrations and reads of whole tables have longer limits of their own. */
+export interface StoreBounds extends OptionsOf<typeof boundFields> {}
+
+const texts = (what: string) =>
+  field<readonly string[]>({}, value =>
+    Array.isArray(value) && value.every(item => typeof item === 'string') ? undefined : `be a list of ${what}`,
+  )
+
+export const optionFields = {
   /** Connection string of a PostgreSQL server. Default: the embedded store. */
-  readonly database?: string
+  database: text(2000),
   /** Where the embedded store keeps its data. Default: in memory. */
-  readonly folder?: string
+  folder: text(2000),
   /** The schema that holds the tables. Default: pawl. */
-  readonly schema?: string
+  schema: schemaName,
   /** Number of connections to the server. Default 4. */
-  readonly connections?: number
+  connections: number({ from: 1, to: 100, whole: true }),
   /** Uses prepared statements. Turn it off for poolers that do not support them. Default true. */
-  readonly prepare?: boolean
+  prepare: flag,
   /**
    * Whether `database` is a pooler such as PgBouncer that assigns connections per transaction. Default: detected. Use
    * `none` for a pooler that assigns whole sessions.
    */
-  readonly pooler?: PoolerMode
+  pooler: oneOf(poolerModes),
   /**
    * If `database` is a pooler: connection string of the server itself, for LISTEN. Without it, changes by other
    * processes are found by polling.
    */
-  readonly listenDatabase?: string
-  readonly bounds?: StoreBounds
-  /** Maximum size of a payload or output. Default 1 MiB. */
-  readonly maxPayloadBytes?: number
-  /** Update the schema when opening. Default true. */
-  readonly migrate?: boolean
-  /** An open store to use in place of `database` and `folder`. Without a messenger, it has one connection. */
-  readonly store?: Pick<Store, 'sql' | 'close'> & Partial<Store>
-  /** Settings for files that are not on this machine. */
-  readonly files?: FilesOptions
-  /** Local folders that jobs may name. Files must be inside them after links are resolved. Default: any. */
-  readonly fileRoots?: readonly string[]
-  /** S3 buckets that jobs may name; `*`: all. Default: all, or none if `fileRoots` is given. */
-  readonly s3Buckets?: readonly string[]
-  /** Limits for the Kubernetes pods of stages, checked when a job is submitted. Default: no limits. */
-  readonly podRules?: PodRules
-  /** Named job specs, as objects or as YAML or JSON text: `submit({ pipeline: name, input })` submits one. */
-  readonly pipelines?: Readonly<Record<string, JobSpec | string>>
-  readonly log?: Log
-}
-
-const isTexts = (value: unknown) => Array.isArray(value) && value.every(item => typeof item === 'string')
-
-export const optionFields = {
-  database: text(2000),
-  folder: text(2000),
-  schema: schemaName,
-  connections: number({ from: 1, to: 100, whole: true }),
-  prepare: oneOf([true, false]),
-  pooler: oneOf(poolerModes),
   listenDatabase: text(2000),
-  bounds: object,
+  bounds: object as Field<StoreBounds>,
+  /** Maximum size of a payload or output. Default 1 MiB. */
   maxPayloadBytes: number({ from: 1000, to: 100_000_000, whole: true }),
-  migrate: oneOf([true, false]),
-  store: anything,
-  files: object,
-  fileRoots: field({}, value => (isTexts(value) ? undefined : 'be a list of folders')),
-  s3Buckets: field({}, value => (isTexts(value) ? undefined : 'be a list of buckets')),
-  podRules: object,
-  pipelines: object,
-  log: callback,
-}
+  /** Update the schema when opening. Default true. */
+  migrate: flag,
+  /** An open store to use in place of `database` and `folder`. Without a messenger, it has one connection. */
+  store: anything as Field<Pick<Store, 'sql' | 'close'> & Partial<Store>>,
+  /** Settings for files that are not on this machine. */
+  files: object as Field<FilesOptions>,
+  /** Local folders that jobs may name. Files must be inside them after links are resolved. Default: any. */
+  fileRoots: texts('folders'),
+  /** S3 buckets that jobs may name; `*`: all. Default: all, or none if `fileRoots` is given. */
+  s3Buckets: texts('buckets'),
+  /** Limits for the Kubernetes pods of stages, checked when a job is submitted. Default: no limits. */
+  podRules: object as Field as Field<PodRules>,
+  /** Named job specs, as objects or as YAML or JSON text: `submit({ pipeline: name, input })` submits one. */
+  pipelines: object as Field<Readonly<Record<string, JobSpec | string>>>,
+  log: callback as Field<Log>,
+} satisfies Fields
 
-const boundFields = {
-  statementSeconds: boundSeconds,
-  lockSeconds: boundSeconds,
-  idleSeconds: boundSeconds,
-  connectionSeconds: boundSeconds,
-}
+/** Options of the engine in this process. */
+export interface PawlOptions extends OptionsOf<typeof optionFields> {}
 
 export interface Store {
   readonly sql: Sql
@@ -109,6 +101,8 @@ export interface Store {
   readonly readiness: Readiness
   connections(): Connections
   notifyOnCommit(sql: Sql, queues: readonly string[]): Promise<void>
+  /** Runs `work` in a transaction of another library, in a savepoint. */
+  inForeignTransaction<T>(tx: object, work: (sql: Sql) => Promise<T>): Promise<T>
   close(): Promise<void>
 }
 
@@ -139,6 +133,7 @@ export async function openStore(options: PawlOptions): Promise<Store> {
 const oneConnection = {
   messenger: undefined,
   notifyOnCommit: async () => {},
+  inForeignTransaction: refuseForeign,
   connections: () => ({ inUse: 0, idle: 1, waiting: 0, most: 1 }),
 }
 
@@ -146,6 +141,7 @@ const oneConnection = {
 export function serverStore(listening: Listening, pools: Pools, schema: string): Store {
   const observing = makeObserving()
   const { pool } = pools
+  const run = callerTransactions(pools.types)
   return {
     sql: observedSql(pools.driver, observing, schema),
     aside: observedSql(pools.aside, observing, schema),
@@ -156,7 +152,8 @@ export function serverStore(listening: Listening, pools: Pools, schema: string):
       const { totalCount, idleCount: idle, waitingCount: waiting } = pool
       return { inUse: totalCount - idle, idle, waiting, most: pool.options.max }
     },
-    notifyOnCommit: (sql, queues) => notifyOnCommit(sql, queues),
+    notifyOnCommit,
+    inForeignTransaction: (tx, work) => run(tx, driver => work(makeSql(driver, schema))),
     close: pools.close,
   }
 }
@@ -168,9 +165,4 @@ const makeObserving = (): Observing => ({ statements: makeDurations(), readiness
 function observedSql(driver: Driver, { statements, readiness }: Observing, schema: string): Sql {
   const { recordFault } = readiness
   return makeSql(observeDriver(driver, { recordSeconds: seconds => observe(statements, seconds), recordFault }), schema)
-}
-
-/** Returns a caller's transaction as ours. */
-export function asSql(tx: CallerTransaction, schema: string): Sql {
-  return typeof tx === 'function' ? tx : makeSql(callerDriver(tx), schema)
 }

@@ -1,25 +1,27 @@
 /** Runs the operations of the registry. The compiler checks that each of them has a function here. */
 
-import type { Call } from '../protocol/call-options.ts'
+import { jobLifecycle } from '../kernel/job.ts'
+import { taskLifecycle } from '../kernel/task.ts'
+import type { EndQuery } from '../protocol/call-options.ts'
 import type { OperationMethods, OperationName } from '../protocol/operations.ts'
-import type { ClaimsRequest, OneOutcome, SyncRequest } from '../protocol/tasks/sync.ts'
-import type { NewTaskItem } from '../protocol/tasks/tasks.ts'
+import type { OneOutcome, SyncRequest } from '../protocol/tasks/sync.ts'
 import type { JobSpec } from '../spec/job-spec.ts'
-import type { NamedJob } from '../spec/named-job.ts'
-import { examine } from './admin/doctor.ts'
+import type { NamedJob } from '../spec/parse-job-spec.ts'
+import { examineOnce } from './admin/doctor.ts'
 import { createKey, findKeys, revokeKey } from './admin/keys.ts'
 import { readStatistics } from './admin/stats.ts'
 import type { Context } from './context.ts'
+import { readWhenEnded } from './ends.ts'
+import * as events from './feed/read-events.ts'
 import { findArtifacts, findStageFiles, readLineage } from './files/read-artifacts.ts'
 import * as jobControl from './jobs/job-control.ts'
 import { deleteJob, retryJob } from './jobs/job-ends.ts'
 import * as jobs from './jobs/read-jobs.ts'
 import * as stageControl from './jobs/stage-control.ts'
-import type { SubmitCall } from './jobs/submit.ts'
 import { submitOrAdd } from './jobs/submit-or-add.ts'
 import { findTroubles, readTimeline } from './jobs/timeline.ts'
 import * as control from './tasks/control.ts'
-import { type EnqueueCall, enqueueTasks } from './tasks/enqueue.ts'
+import { enqueueTasks } from './tasks/enqueue.ts'
 import { readLogs } from './tasks/logs.ts'
 import type { Reports } from './tasks/merge-reports.ts'
 import * as oneTask from './tasks/one-task.ts'
@@ -27,14 +29,16 @@ import { patchJob, patchStage, patchTask } from './tasks/patch.ts'
 import * as tasks from './tasks/read-tasks.ts'
 import { readRedrive, redrive } from './tasks/redrive.ts'
 import { sync } from './tasks/sync.ts'
-import { readTaskEvents } from './tasks/task-events.ts'
-import { checkPayloads, writeTaskType } from './tasks/task-types.ts'
+import { writeTaskType } from './tasks/task-types.ts'
+import { joinTransaction, type UnitCall } from './unit-of-work.ts'
 
 /** On whose behalf an operation runs. */
 export interface Caller {
   readonly context: Context
   /** Queues that the caller's key is limited to; null: no limit. */
   readonly queues: readonly string[] | null
+  /** The id of the caller's key; '': it has none. */
+  readonly holder: string
   /** Writes the reports of many workers together; undefined: each request writes its own. */
   readonly reports?: Reports
 }
@@ -45,29 +49,26 @@ const use =
   ({ context }: Caller, ...args: Args): Promise<Answer> =>
     useCase(context, ...args)
 
-const eventsOf = (kind: 'job' | 'stage') =>
-  use((context, id: string, query?: Parameters<typeof tasks.readEventsOf>[3]) =>
-    tasks.readEventsOf(context, kind, id, query),
-  )
-
-const artifactsOf = (kind: 'job' | 'stage' | 'task') =>
-  use((context, id: string, query?: Parameters<typeof findArtifacts>[3]) => findArtifacts(context, kind, id, query))
-
-const tasksOf = (kind: 'job' | 'stage') =>
-  use((context, id: string, query?: Parameters<typeof tasks.findTasksOf>[3]) =>
-    tasks.findTasksOf(context, kind, id, query),
-  )
+/** A use case that reads what belongs to one entity, of any kind. */
+const readOf =
+  <Kind, Args extends unknown[], Answer>(
+    read: (context: Context, kind: Kind, ...args: Args) => Promise<Answer>,
+    kind: NoInfer<Kind>,
+  ) =>
+  ({ context }: Caller, ...args: Args): Promise<Answer> =>
+    read(context, kind, ...args)
 
 const settle =
   <Outcome extends OneOutcome>(outcome: Outcome) =>
-  ({ context, queues }: Caller, id: string, epoch: number, report?: oneTask.Said<Outcome>) =>
-    oneTask.settleOne(context, outcome, id, epoch, report, { queues })
+  ({ context, ...by }: Caller, id: string, epoch: number, report?: oneTask.LocalReport<Outcome>) =>
+    oneTask.settleOne(context, outcome, id, epoch, report, by)
 
 export const run = {
-  submit: ({ context, queues }: Caller, spec: JobSpec | NamedJob | string, call?: SubmitCall) =>
+  submit: ({ context, queues }: Caller, spec: JobSpec | NamedJob | string, call?: UnitCall) =>
     submitOrAdd(context, spec, call, queues),
   jobs: use(jobs.findJobs),
-  job: use(jobs.readJob),
+  job: ({ context }: Caller, id: string, query?: EndQuery, signal?: AbortSignal) =>
+    readWhenEnded(context, jobLifecycle, { id, query, signal }, () => jobs.readJob(context, id)),
   patchJob: use(patchJob),
   deleteJob: use(deleteJob),
   startJob: use(jobControl.start),
@@ -77,13 +78,13 @@ export const run = {
   retryJob: use(retryJob),
   sealJob: use(jobControl.seal),
   addStages: use(jobControl.addStages),
-  jobEvents: eventsOf('job'),
+  jobEvents: readOf(events.readEventsOf, 'job'),
   jobStages: async ({ context }: Caller, id: string) => ({
     items: [...(await jobs.readJob(context, id)).stages],
     next: null,
   }),
-  jobArtifacts: artifactsOf('job'),
-  jobTasks: tasksOf('job'),
+  jobArtifacts: readOf(findArtifacts, 'job'),
+  jobTasks: readOf(tasks.findTasksOf, 'job'),
   timeline: use(readTimeline),
   troubles: use(findTroubles),
 
@@ -98,21 +99,19 @@ export const run = {
   retryStage: use(stageControl.retryStage),
   sealStage: use(stageControl.sealStage),
   addTasks: use(stageControl.addTasks),
-  stageEvents: eventsOf('stage'),
-  stageArtifacts: artifactsOf('stage'),
+  stageEvents: readOf(events.readEventsOf, 'stage'),
+  stageArtifacts: readOf(findArtifacts, 'stage'),
   stageFiles: use(findStageFiles),
-  stageTasks: tasksOf('stage'),
+  stageTasks: readOf(tasks.findTasksOf, 'stage'),
 
-  async enqueueMany({ context }: Caller, items: readonly NewTaskItem[], call?: EnqueueCall) {
-    await checkPayloads(context, items)
-    return enqueueTasks(context, items, call)
-  },
+  enqueueMany: use(enqueueTasks),
   tasks: use(tasks.findTasks),
-  task: use(tasks.readTask),
-  taskEvents: use(readTaskEvents),
-  attempts: use(tasks.readAttempts),
+  task: ({ context }: Caller, id: string, query?: EndQuery, signal?: AbortSignal) =>
+    readWhenEnded(context, taskLifecycle, { id, query, signal }, () => tasks.readTask(context, id)),
+  taskEvents: use(events.readTaskEvents),
+  attempts: use(events.readAttempts),
   logs: use(readLogs),
-  taskArtifacts: artifactsOf('task'),
+  taskArtifacts: readOf(findArtifacts, 'task'),
   lineage: use(readLineage),
   patchTask: use(patchTask),
   cancel: use(control.cancelTask),
@@ -125,8 +124,7 @@ export const run = {
   redrive: use(redrive),
 
   sync: ({ context, ...by }: Caller, request: SyncRequest, signal?: AbortSignal) => sync(context, request, signal, by),
-  claims: ({ context }: Caller, request: ClaimsRequest, call?: Call, signal?: AbortSignal) =>
-    oneTask.claims(context, request, call, signal),
+  claims: use(oneTask.claims),
   start: use(oneTask.start),
   heartbeat: use(oneTask.heartbeat),
   succeed: settle('succeeded'),
@@ -143,8 +141,8 @@ export const run = {
   taskType: use(tasks.readTaskType),
   stats: use(readStatistics),
   queues: use(tasks.findQueues),
-  doctor: use(examine),
-  events: use(tasks.readEvents),
+  doctor: use(examineOnce),
+  events: use(events.readEvents),
   createKey: use(createKey),
   keys: use(findKeys),
   revokeKey: use(revokeKey),
@@ -164,7 +162,12 @@ export type EngineMethods = {
 export function methodsFor(caller: Caller): EngineMethods {
   const bound = Object.entries(run).map(([name, operation]) => [
     name,
-    (...args: unknown[]) => (operation as (caller: Caller, ...args: unknown[]) => unknown)(caller, ...args),
+    (...args: unknown[]) => {
+      const run = operation as (caller: Caller, ...args: unknown[]) => Promise<unknown>
+      const options = args.at(-1) as UnitCall | undefined | null
+      if (options?.tx === undefined) return run(caller, ...args)
+      return joinTransaction(caller.context, options.tx, tx => run(caller, ...args.slice(0, -1), { ...options, tx }))
+    },
   ])
   return Object.fromEntries(bound)
 }

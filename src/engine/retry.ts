@@ -1,6 +1,10 @@
+/** Retries of transactions, and batches of which a bad or locked item must not stop the others. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Bounds } from '../store/driver/sql.ts'
+import { type ProblemCode, problems } from '../kernel/problem.ts'
+import type { HeldTask, Refusal } from '../protocol/tasks/sync.ts'
+import type { Bounds, Sql } from '../store/driver/sql.ts'
 import { storeFault } from '../store/driver/store-fault.ts'
+import { findLockedTasks } from '../store/tasks/task-updates.ts'
 import type { Context } from './context.ts'
 
 /**
@@ -75,4 +79,58 @@ export async function retryWhileLocked<T>({ lockSeconds }: Context, run: (bounds
       await sleep(Math.min(500, 20 * 2 ** tries) * (0.5 + Math.random() / 2))
     }
   }
+}
+
+/** The reporting worker; null: whichever holds the lease. And the queues of its key; null: all queues. */
+export interface Reporter {
+  readonly worker: string | null
+  readonly queues: readonly string[] | null
+  /** Refuses the end of an attempt that has already ended, also if it ended so. */
+  readonly onlyFirst?: boolean
+}
+
+export type ReporterOf = (item: HeldTask) => Reporter
+
+export interface Refused {
+  readonly item: HeldTask
+  readonly refusal: Refusal
+}
+
+/**
+ * Statements identify tasks by id. A batch may contain a task twice, for example if a worker lost it and claimed it
+ * again. Such a batch is run in turns that each contain a task once.
+ */
+export async function withUniqueTasks<Item extends HeldTask>(
+  items: readonly Item[],
+  run: (turn: readonly Item[]) => Promise<Refused[]>,
+): Promise<Refused[]> {
+  if (items.length === 0) return []
+  const named = new Set(items.map(({ id }) => id))
+  if (named.size === items.length) return run(items)
+  const turn: Item[] = []
+  const later: Item[] = []
+  for (const item of items) (named.delete(item.id) ? turn : later).push(item)
+  const refused = await run(turn)
+  return [...refused, ...(await withUniqueTasks(later, run))]
+}
+
+/** Returns the items whose tasks another transaction has locked. */
+export const findLocked =
+  (sql: Sql) =>
+  async <Item extends HeldTask>(items: readonly Item[]): Promise<ReadonlySet<Item>> => {
+    const locked = await findLockedTasks(
+      sql,
+      items.map(({ id }) => id),
+    )
+    return new Set(items.filter(({ id }) => locked.has(id)))
+  }
+
+export function refusal({ id, epoch }: HeldTask, code: ProblemCode, message?: string): Refusal {
+  return { id, epoch, code, message: message ?? `${problems[code].means} ${problems[code].hint}` }
+}
+
+/** A locked row will be free later. A value that the database cannot store stays invalid. */
+export function refuseItem(item: HeldTask, error: unknown): Refused {
+  if (storeFault(error) === 'locked') return { item, refusal: refusal(item, 'TASK_BUSY') }
+  return { item, refusal: refusal(item, 'PAYLOAD_INVALID', (error as Error).message) }
 }

@@ -50,6 +50,29 @@ test('a refusal inside a transaction leaves the rest of it whole', async t => {
   )
 })
 
+test('a transaction with a failed statement never reports a commit', async t => {
+  const { engine } = await fresh(t)
+  const swallowing = engine.transaction(async tx => {
+    await engine.enqueue('a', 1, { tx })
+    await assert.rejects(tx`select 1 / 0`)
+    return 'done'
+  })
+  await assert.rejects(swallowing, { code: 'TRANSACTION_FAILED' })
+  assert.deepEqual((await engine.tasks()).items, [])
+})
+
+test('two open transactions can enqueue the same definition', needsServer(), async t => {
+  const { engine } = await fresh(t)
+  const mail = defineTask({ type: 'mail', retry: { attempts: 2 }, handler: () => {} })
+  await engine.register(mail)
+  const same = defineTask({ type: 'mail', retry: { attempts: 2 }, handler: () => {} })
+  await engine.transaction(async one => {
+    await engine.enqueue(same, null, { tx: one })
+    await engine.transaction(async other => void (await engine.enqueue(same, null, { tx: other })))
+  })
+  assert.equal((await engine.tasks()).items.length, 2)
+})
+
 test('a payload is checked in a transaction, too', async t => {
   const { engine } = await fresh(t)
   const mail = defineTask({ type: 'mail', payload: z.object({ to: z.string() }), handler: () => {} })
@@ -126,7 +149,7 @@ test('a client of pg that queues and fails can go on with its transaction', need
 })
 
 test('as many transactions as there are connections can each queue the first task of a queue', {
-  timeout: 30_000,
+  timeout: 600_000,
   ...needsServer(),
 }, async t => {
   const { engine } = await fresh(t, { connections: 2 })
@@ -146,7 +169,7 @@ test('as many transactions as there are connections can each queue the first tas
 })
 
 test('a call inside an open transaction of the embedded store without its handle is refused, and does not hang', {
-  timeout: 60_000,
+  timeout: 600_000,
 }, async t => {
   const run = await fresh(t, { database: 'embedded' })
   const { engine } = run
@@ -156,6 +179,8 @@ test('a call inside an open transaction of the embedded store without its handle
     await assert.rejects(engine.enqueue('a', null), refused)
     await assert.rejects(engine.task(id), refused)
     await assert.rejects(engine.cancel(id), refused)
+    await assert.rejects(engine.claims({ worker: 'w', queues: ['a'] }), refused)
+    await assert.rejects(engine.submit({ name: 'j', stages: [{ name: 's', task: 'a', payloads: [1] }] }), refused)
     await assert.rejects(engine.sync({ worker: 'w', queues: ['a'], claim: 1 }), refused)
     await assert.rejects(
       engine.transaction(async () => {}),

@@ -7,12 +7,44 @@
  * - In a caller's transaction, we do not learn when it commits. The database notifies all processes, including this one
  *   (NOTIFY is part of the transaction); the babysitter does the rest.
  */
-import type { Bounds, Sql } from '../store/driver/sql.ts'
-import { AfterCommit } from './after-commit.ts'
-import type { CallerTransaction, Context } from './context.ts'
-import { runAfterCommit } from './jobs/advance-job.ts'
-import { type Idempotency, once } from './once.ts'
+
+import { createHash } from 'node:crypto'
+import { writeJson } from '../kernel/json.ts'
+import { Problem } from '../kernel/problem.ts'
+import type { CallerTransaction } from '../kernel/transactions.ts'
+import type { Call } from '../protocol/call-options.ts'
+import { type Bounds, isSql, type Sql } from '../store/driver/sql.ts'
+import { findResponse, reserveKey, saveResponse } from '../store/tasks/idempotency.ts'
+import type { Context } from './context.ts'
+import { AfterCommit, runAfterCommit } from './jobs/advance-job.ts'
 import { retryWhileLocked } from './retry.ts'
+
+/** Options of a change, besides those that can be sent over HTTP. */
+export interface UnitCall extends Call {
+  /**
+   * Make the change in this transaction: it takes effect when it commits and disappears if it rolls back. From
+   * `transaction()`, or of `pg`, postgres.js, Drizzle, Kysely, Knex, Prisma, TypeORM or MikroORM, as it is.
+   */
+  readonly tx?: CallerTransaction
+  /** Owner of the key: two callers may use the same key. Default: a single owner for all callers. */
+  readonly holder?: string
+  /**
+   * Identifies a repeated request if the work depends on more than the request, such as the time. Default: the request.
+   */
+  readonly asked?: unknown
+}
+
+/**
+ * Runs a call of the API in the transaction that it names, if any. The use cases see only transactions of the engine: in
+ * one of another library, the call runs in a savepoint of its own.
+ */
+export function joinTransaction<T>(
+  context: Context,
+  tx: CallerTransaction | undefined,
+  work: (tx: Sql | undefined) => Promise<T>,
+): Promise<T> {
+  return tx === undefined || isSql(tx) ? work(tx) : context.inForeignTransaction(tx, work)
+}
 
 /** The units of work of our open transactions. */
 const openUnits = new WeakMap<Sql, AfterCommit>()
@@ -34,10 +66,6 @@ export async function unitOfWork<T>(
   if (!sql.isTransaction) await runAfterCommit(context, after)
   else if (after.queues.size > 0) await context.notifyOnCommit(sql, [...after.queues])
   return result
-}
-
-export interface UnitCall extends Idempotency {
-  readonly tx?: CallerTransaction
 }
 
 /**
@@ -77,4 +105,45 @@ export async function inOwnTransaction<T>(context: Context, work: (tx: Sql) => P
   if (context.oneConnection) after.addQueues(['*'])
   await runAfterCommit(context, after)
   return result
+}
+
+/**
+ * Runs `work` once per key. The key's row is inserted first, in the same transaction: a concurrent request waits for it
+ * and then gets the first answer. If the first request fails, the key is free again.
+ */
+export async function once<T>(
+  sql: Sql,
+  { idempotencyKey: key, holder = '', asked }: UnitCall,
+  request: unknown,
+  work: (sql: Sql) => Promise<T>,
+  bounds: Bounds = {},
+): Promise<T> {
+  if (key === undefined) return work(sql)
+  const fingerprint = fingerprintOf(asked ?? request)
+  return sql.begin(async tx => {
+    if (!(await reserveKey(tx, holder, key, fingerprint))) {
+      const first = await findResponse<T>(tx, holder, key)
+      if (first.request !== fingerprint) throw new Problem('IDEMPOTENCY_MISMATCH', { idempotencyKey: key })
+      return first.answer
+    }
+    const answer = await work(tx)
+    await saveResponse(tx, holder, key, answer)
+    return answer
+  }, bounds)
+}
+
+/** Replaces the stored answer of a key with a more complete one. Repeated requests get that one. */
+export async function replaceAnswer(
+  sql: Sql,
+  { idempotencyKey: key, holder = '' }: UnitCall,
+  answer: unknown,
+): Promise<void> {
+  if (key !== undefined) await saveResponse(sql, holder, key, answer)
+}
+
+/** The request has not been validated yet and may not even be JSON. */
+function fingerprintOf(request: unknown): string {
+  const made = writeJson(request)
+  if ('error' in made) throw new Problem('PAYLOAD_INVALID', { at: 'request', why: made.error })
+  return createHash('sha256').update(made.text).digest('hex')
 }

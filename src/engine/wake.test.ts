@@ -5,17 +5,17 @@ import { makeWake } from './wake.ts'
 const never = () => new AbortController().signal
 
 function testWake(found: () => { queue: string; seconds: number }[]) {
-  const looks: (readonly string[])[] = []
-  const look = async (queues: readonly string[]) => {
-    looks.push(queues)
+  const reads: (readonly string[])[] = []
+  const readDue = async (queues: readonly string[]) => {
+    reads.push(queues)
     return found()
   }
-  return { looks, wake: makeWake(undefined, look, never()) }
+  return { reads, wake: makeWake(undefined, readDue, never()) }
 }
 
 test('a thousand who wait look for work together', async t => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
-  const { looks, wake } = testWake(() => [])
+  const { reads, wake } = testWake(() => [])
   for (let index = 0; index < 1000; index++) void wake.wait([`q${index % 3}`], wake.notificationCount(), 60)
   assert.equal(wake.waiterCount(), 1000)
   for (let second = 0; second < 10; second++) {
@@ -24,8 +24,8 @@ test('a thousand who wait look for work together', async t => {
     t.mock.timers.tick(1000)
     await new Promise(setImmediate)
   }
-  assert.equal(looks.length, 5)
-  assert.deepEqual([...looks[0]!].sort(), ['q0', 'q1', 'q2'])
+  assert.equal(reads.length, 5)
+  assert.deepEqual([...reads[0]!].sort(), ['q0', 'q1', 'q2'])
 })
 
 test('new work wakes a few of those who wait for it, and each that wins wakes the next', async () => {
@@ -47,14 +47,14 @@ test('new work wakes a few of those who wait for it, and each that wins wakes th
 test('whoever waits is woken when a task comes due, and when a look finds work that no word came of', async t => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   let seconds = 0.5
-  const { looks, wake } = testWake(() => [{ queue: 'a', seconds }])
+  const { reads, wake } = testWake(() => [{ queue: 'a', seconds }])
   const waiting = wake.wait(['a'], wake.notificationCount(), 60)
   wake.expectDueIn(0.2)
   t.mock.timers.tick(200)
   await new Promise(setImmediate)
-  assert.deepEqual([looks.length, wake.waiterCount()], [1, 1])
+  assert.deepEqual([reads.length, wake.waiterCount()], [1, 1])
   seconds = -0.001
   t.mock.timers.tick(500)
   await waiting
-  assert.equal(looks.length, 2)
+  assert.equal(reads.length, 2)
 })

@@ -12,24 +12,7 @@ export interface Messenger {
   listen(onNotified: (queues: readonly string[]) => void, signal: AbortSignal): void
 }
 
-export interface Wake {
-  /** Reports new work in these queues. */
-  notify(queues: readonly string[]): void
-  /** Wakes a few more waiters, because these queues may hold more than was claimed. */
-  wakeSome(queues: readonly string[]): void
-  /** Announces that a task comes due in this many seconds. */
-  expectDueIn(seconds: number): void
-  /** Number of notifications so far. Read it before looking for work: `wait` then misses no notification in between. */
-  notificationCount(): number
-  /**
-   * Resolves on a notification for one of the queues `since` that count, after `seconds`, or when the signal aborts.
-   */
-  wait(queues: readonly string[], since: number, seconds: number, signal?: AbortSignal): Promise<void>
-  /** Calls `listener` on every notification, from this process or another. */
-  subscribe(listener: (words: readonly string[]) => void): void
-  /** Number of waiters. */
-  waiterCount(): number
-}
+export type Wake = ReturnType<typeof makeWake>
 
 /** Returns in how many seconds each of these queues has something to claim; 0 or less: now. */
 export type FindDue = (queues: readonly string[]) => Promise<readonly { queue: string; seconds: number }[]>
@@ -45,7 +28,7 @@ interface Waiter {
 
 const maxRememberedQueues = 10_000
 
-export function makeWake(messenger: Messenger | undefined, findDue: FindDue, signal: AbortSignal): Wake {
+export function makeWake(messenger: Messenger | undefined, findDue: FindDue, signal: AbortSignal) {
   const waiting = new Set<Waiter>()
   const unsent = new Set<string>()
   const listeners = new Set<(count: readonly string[]) => void>()
@@ -54,7 +37,8 @@ export function makeWake(messenger: Messenger | undefined, findDue: FindDue, sig
   let listening = false
   let words = 0
 
-  const wakeSome = (queues: readonly string[]) => {
+  /** Wakes a few more waiters, because these queues may hold more than was claimed. */
+  const wakeSome = (queues: readonly string[]): void => {
     if (queues.includes('*')) {
       for (const waiter of [...waiting]) waiter.wake()
       return
@@ -90,21 +74,28 @@ export function makeWake(messenger: Messenger | undefined, findDue: FindDue, sig
   }
   const poll = startPolling(waiting, findDue, wakeSome)
   return {
-    notify(queues) {
+    /** Reports new work in these queues. */
+    notify(queues: readonly string[]): void {
       notifyHere(queues)
       if (messenger === undefined) return
       for (const queue of queues) unsent.add(queue)
       if (!sending) void sendUnsent(messenger)
     },
-    wakeSome: wakeSome,
-    expectDueIn: seconds => poll.within(seconds * 1000),
-    notificationCount: () => words,
-    waiterCount: () => waiting.size,
-    subscribe(listener) {
+    wakeSome,
+    /** Announces that a task comes due in this many seconds. */
+    expectDueIn: (seconds: number): void => poll.within(seconds * 1000),
+    /** Number of notifications so far. Read it before looking for work: `wait` then misses no notification in between. */
+    notificationCount: (): number => words,
+    waiterCount: (): number => waiting.size,
+    /** Calls `listener` on every notification, from this process or another. */
+    subscribe(listener: (words: readonly string[]) => void): void {
       listeners.add(listener)
       listen()
     },
-    wait(queues, since, seconds, stop) {
+    /**
+     * Resolves on a notification for one of the queues `since` that count, after `seconds`, or when the signal aborts.
+     */
+    wait(queues: readonly string[], since: number, seconds: number, stop?: AbortSignal): Promise<void> {
       listen()
       return new Promise(resolve => {
         const waiter = { queues: new Set(queues), wake: () => end() }
@@ -151,14 +142,10 @@ function startPolling(waiting: ReadonlySet<Waiter>, findDue: FindDue, wakeSome: 
   return { within }
 }
 
-/** Wakes waiting loops when there is work to do. */
-export interface WakeSignal {
-  notify(): void
-  /** Resolves at the next `notify`. Call it before checking for work, so that no notification is missed. */
-  next(): Promise<void>
-}
+export type WakeSignal = ReturnType<typeof makeWakeSignal>
 
-export function makeWakeSignal(): WakeSignal {
+/** Wakes waiting loops when there is work to do, or something may have changed. */
+export function makeWakeSignal() {
   let resolveNext: () => void
   let next: Promise<void>
   const prepareNext = () => {
@@ -168,10 +155,11 @@ export function makeWakeSignal(): WakeSignal {
   }
   prepareNext()
   return {
-    notify() {
+    notify(): void {
       resolveNext()
       prepareNext()
     },
-    next: () => next,
+    /** Resolves at the next `notify`. Call it before checking for work, so that no notification is missed. */
+    next: (): Promise<void> => next,
   }
 }

@@ -3,6 +3,7 @@
  * concurrently. Failures are Problems; an abort throws the reason of the signal.
  */
 import type { Readable } from 'node:stream'
+import { checkOptions, field, nested, number, type OptionsOf, text } from '../schema/check.ts'
 
 export interface Entry {
   /** Relative to the listed folder, with `/` as the separator. Folders end in `/`. */
@@ -61,4 +62,51 @@ export interface FileStore {
 
   /** Closes connections. */
   close(): Promise<void>
+}
+
+const mebibyte = 1 << 20
+
+const s3Fields = {
+  /** Address of the server. Default: AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, the profile, or Amazon's. */
+  endpoint: field<string>({}, value =>
+    typeof value === 'string' && /^https?:\/\/[^/]/.test(value) ? undefined : 'be an address: http://… or https://…',
+  ),
+  /** Default: AWS_REGION; without an endpoint, the profile; else us-east-1. */
+  region: text(100),
+  /** Puts the bucket in the path instead of the host name. Default: true unless the server is Amazon's. */
+  forcePathStyle: field<boolean>({}, value => (typeof value === 'boolean' ? undefined : 'be true or false')),
+  /** Default: the standard chain (environment, profile, web identity, container, machine). */
+  credentials: nested({ accessKeyId: text(1000), secretAccessKey: text(1000), sessionToken: text(10_000) }, [
+    'accessKeyId',
+    'secretAccessKey',
+  ]),
+  /**
+   * Size of an upload part. Larger files are sent in parts, four at once. Default 16 MiB; huge files have larger parts.
+   */
+  partBytes: number({ from: 5 * mebibyte, to: 512 * mebibyte, whole: true }),
+  /**
+   * Size of a copy part. Larger files are copied in parts, four at once. Default 1 GiB, so that no request takes long.
+   */
+  copyBytes: number({ from: 5 * mebibyte, to: 5120 * mebibyte, whole: true }),
+  /** Names per list request. Default 1000, the maximum of S3. */
+  pageSize: number({ from: 1, to: 1000, whole: true }),
+  /** Time without any data after which a request is given up and tried again. Default 60. */
+  silenceSeconds: number({ from: 0.1, to: 3600 }),
+  /** Maximum number of tries per request. Default 5. */
+  tries: number({ from: 1, to: 20, whole: true }),
+}
+
+/** How an S3 server is reached. All options are optional. */
+export type S3Options = OptionsOf<typeof s3Fields>
+
+export function checkS3Options(options: S3Options): void {
+  checkOptions(options, s3Fields, 's3')
+}
+
+export const s3Defaults = {
+  partBytes: 16 * mebibyte,
+  copyBytes: 1024 * mebibyte,
+  pageSize: 1000,
+  silenceSeconds: 60,
+  tries: 5,
 }

@@ -1,8 +1,7 @@
 /** Selects the file store by the scheme of the URI. */
 import { Problem } from '../kernel/problem.ts'
-import type { FileStore } from './file-store.ts'
+import { checkS3Options, type FileStore, type S3Options } from './file-store.ts'
 import { openLocalFiles } from './local.ts'
-import { checkS3Options, type S3Options } from './s3-options.ts'
 import { parseUri } from './uri.ts'
 
 export interface FilesOptions {

@@ -7,7 +7,7 @@ import { test } from 'node:test'
 import { stagingOf } from '../kernel/datum.ts'
 import { isWorthRetry, type Problem } from '../kernel/problem.ts'
 import { openLocalFiles } from './local.ts'
-import { localProblem } from './local-problem.ts'
+import { localProblem } from './local-file.ts'
 import { joinUri, uriOf } from './uri.ts'
 
 const files = openLocalFiles()

@@ -6,22 +6,19 @@
  */
 import { createHash, randomUUID } from 'node:crypto'
 import type { BigIntStats } from 'node:fs'
-import { constants, type FileHandle, link, lstat, mkdir, open, rename, rm, rmdir, unlink } from 'node:fs/promises'
+import { constants, type FileHandle, link, lstat, open, rename, rm, rmdir, unlink } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { Problem } from '../kernel/problem.ts'
-import { type Fence, flush, type HeldFolder, makeFence } from './fence.ts'
 import type { FileStore, Kept } from './file-store.ts'
-import { listLocal, versionOf } from './local-list.ts'
-import { codeOf, localProblem, withFileErrors } from './local-problem.ts'
-import { checkLocalPath, isHidden, unfinished } from './names.ts'
-import { chunksOf, stepBytes } from './read-file.ts'
-import { checkFolder, parseUri, placeOfFile } from './uri.ts'
+import { chunksOf, codeOf, localProblem, stepBytes, withFileErrors } from './local-file.ts'
+import { type Fence, flush, type HeldFolder, listLocal, makeFence, versionOf } from './local-folders.ts'
+import { checkFolder, checkLocalPath, isHidden, parseUri, placeOfFile, unfinished } from './uri.ts'
 
 /** `roots`: the folders that everything must be in, links included; undefined allows any. */
 export function openLocalFiles(roots?: readonly string[]): FileStore {
-  const fence = makeFence(roots, makeFolder)
+  const fence = makeFence(roots)
   return {
     async *list(folder, ask = {}) {
       yield* listLocal(parseUri(checkFolder(folder)).path, ask, fence)
@@ -58,20 +55,12 @@ function absent(error: unknown): undefined {
 const toRead = constants.O_RDONLY | constants.O_NONBLOCK
 
 async function statWithin(fence: Fence, path: string): Promise<BigIntStats> {
-  const folder = await fence.enter(dirname(path))
-  try {
-    const facts = await lstat(join(folder.here, basename(path)), { bigint: true })
-    if (!facts.isSymbolicLink()) return facts
-  } finally {
-    await folder[Symbol.asyncDispose]()
-  }
-  const handle = await open(path, toRead)
-  try {
-    await fence.check(handle, path)
-    return await handle.stat({ bigint: true })
-  } finally {
-    await handle.close()
-  }
+  await using folder = await fence.enter(dirname(path))
+  const facts = await lstat(join(folder.here, basename(path)), { bigint: true })
+  if (!facts.isSymbolicLink()) return facts
+  await using handle = await open(path, toRead)
+  await fence.check(handle, path)
+  return await handle.stat({ bigint: true })
 }
 
 async function removeFile(fence: Fence, path: string): Promise<void> {
@@ -85,11 +74,14 @@ async function openFile(fence: Fence, path: string, signal?: AbortSignal): Promi
   try {
     await fence.check(handle, path)
     if (!(await handle.stat()).isFile()) throw new Problem('NAME_REFUSED', { name: path, why: 'it is not a file' })
+    signal?.throwIfAborted()
   } catch (error) {
     await handle.close()
-    throw localProblem(error, path)
+    throw signal?.aborted ? error : localProblem(error, path)
   }
   const stream = handle.createReadStream({ highWaterMark: 1 << 18, ...(signal && { signal }) })
+  // An abort before the first read would otherwise be an error that nobody handles. The reader gets it as well.
+  stream.on('error', () => {})
   return Readable.from(translateErrors(stream, path), { objectMode: false }).once('close', () => stream.destroy())
 }
 
@@ -190,13 +182,6 @@ async function create(fence: Fence, folder: string, name: string, triesLeft = 50
 interface Created {
   readonly folder: HeldFolder
   readonly handle: FileHandle
-}
-
-/** A file is durable only if every new parent folder is. */
-async function makeFolder(folder: string): Promise<void> {
-  const first = await mkdir(folder, { recursive: true })
-  if (first === undefined) return
-  for (let at = folder; at.length >= first.length; at = dirname(at)) await flush(dirname(at))
 }
 
 /** Removes upload folders with their last file. A folder that is used again is not empty, or is created again. */

@@ -3,28 +3,36 @@
  * metadata: immediately if the file is sent in one request, and after its promotion if it is sent in parts, because it
  * is known only at the end. The signature of every request covers the SHA-256 of its body.
  */
-import { createHash } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import { stat as statFile } from 'node:fs/promises'
 import {
+  AbortMultipartUploadCommand,
+  type CompletedPart,
+  CompleteMultipartUploadCommand,
   CopyObjectCommand,
+  CreateMultipartUploadCommand,
   DeleteObjectCommand,
   DeleteObjectsCommand,
   HeadObjectCommand,
+  NoSuchUpload,
   PutObjectCommand,
+  type S3Client,
   UploadPartCommand,
   UploadPartCopyCommand,
 } from '@aws-sdk/client-s3'
 import { Problem } from '../kernel/problem.ts'
-import type { FileStore, Kept, Stat } from './file-store.ts'
-import { withFileErrors } from './local-problem.ts'
-import { chunksOf } from './read-file.ts'
-import { openS3Connection, type S3Connection } from './s3-client.ts'
-import { listS3 } from './s3-list.ts'
-import { openObject } from './s3-open.ts'
-import type { S3Options } from './s3-options.ts'
-import { mostParts, options, type SendPart, sendInParts, type Target } from './s3-parts.ts'
-import { s3Problem } from './s3-problem.ts'
-import { checkFolder, encodePath, placeOfFile, uriOf } from './uri.ts'
+import type { FileStore, Kept, S3Options, Stat } from './file-store.ts'
+import { chunksOf, withFileErrors } from './local-file.ts'
+import {
+  openS3Connection,
+  type RequestOptions,
+  type S3Connection,
+  s3Problem,
+  type Target,
+  targetOf,
+} from './s3-client.ts'
+import { listS3, openObject } from './s3-read.ts'
+import { checkFolder, encodePath, uriOf } from './uri.ts'
 
 export function openS3Files(s3Options: S3Options): FileStore {
   const connection = openS3Connection(s3Options)
@@ -39,14 +47,6 @@ export function openS3Files(s3Options: S3Options): FileStore {
     remove: uris => removeObjects(connection, uris),
     close: async () => connection.close(),
   }
-}
-
-/** Bucket and key of a URI. */
-export function targetOf(uri: string): Target {
-  const { bucket, path } = placeOfFile(uri)
-  if (Buffer.byteLength(path) > 1024)
-    throw new Problem('NAME_REFUSED', { name: path, why: 'it has more than 1024 bytes, the limit of S3' })
-  return { Bucket: bucket, Key: path }
 }
 
 async function put(connection: S3Connection, path: string, uri: string, signal?: AbortSignal): Promise<Kept> {
@@ -70,22 +70,17 @@ async function put(connection: S3Connection, path: string, uri: string, signal?:
   }
   const partFrom =
     (Body: Buffer): SendPart =>
-    (part, stopped) =>
-      connection.ask(
-        uri,
-        async client => (await client.send(new UploadPartCommand({ ...part, Body }), options(stopped))).ETag,
-        stopped,
-      )
+    (part, stopped) => {
+      const upload = new UploadPartCommand({ ...part, Body })
+      return connection.ask(uri, async (client, options) => (await client.send(upload, options)).ETag, stopped)
+    }
 
   if (begin.length < partBytes) {
     await chunks.return(undefined)
     const Metadata = { sha256: hash.copy().digest('hex') }
-    await connection.ask(
-      uri,
-      client => client.send(new PutObjectCommand({ ...target, Body: begin, Metadata }), options(signal)),
-      signal,
-    )
-  } else await connection.ask(uri, client => sendInParts(client, target, parts(), signal), signal)
+    const whole = new PutObjectCommand({ ...target, Body: begin, Metadata })
+    await connection.ask(uri, (client, options) => client.send(whole, options), signal)
+  } else await sendInParts(connection, uri, target, parts(), signal)
   return { size, sha256: hash.digest('hex') }
 }
 
@@ -101,20 +96,15 @@ async function promote(connection: S3Connection, staged: string, uri: string, { 
       const CopySourceRange = `bytes=${at}-${Math.min(at + copyBytes, size) - 1}`
       yield async (part, stopped) => {
         const copy = new UploadPartCopyCommand({ ...part, CopySource, CopySourceRange })
-        return connection.ask(
-          staged,
-          async client => (await client.send(copy, options(stopped))).CopyPartResult?.ETag,
-          stopped,
-        )
+        const send = (client: S3Client, options: RequestOptions) => client.send(copy, options)
+        return (await connection.ask(staged, send, stopped)).CopyPartResult?.ETag
       }
     }
   }
   const copy = new CopyObjectCommand({ ...target, CopySource, Metadata, MetadataDirective: 'REPLACE' })
   try {
-    await connection.ask(staged, async client => {
-      if (size > copyBytes) await sendInParts(client, { ...target, Metadata }, parts())
-      else await client.send(copy)
-    })
+    if (size > copyBytes) await sendInParts(connection, staged, { ...target, Metadata }, parts())
+    else await connection.ask(staged, client => client.send(copy))
   } catch (error) {
     if (!(error instanceof Problem) || error.code !== 'FILE_NOT_FOUND') throw error
     const there = await stat(connection, uri)
@@ -166,4 +156,72 @@ async function removeMany(connection: S3Connection, Bucket: string, keys: readon
 function isPlain(key: string): boolean {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what XML cannot write
   return !/[\u0000-\u001f\u007f-\u009f\ufffe\uffff]/.test(key) && key.trim() === key
+}
+
+/** Sends one part of a multipart upload and returns its ETag. */
+type SendPart = (
+  part: Target & { readonly UploadId: string; readonly PartNumber: number },
+  signal: AbortSignal,
+) => Promise<string | undefined>
+
+const mostParts = 10_000
+const partsAtOnce = 4
+
+/**
+ * A multipart upload: the object appears completely when all parts are there, or never. Requests the next part when
+ * there is room for it, so that at most four are in memory. The first failure stops the others and discards the upload.
+ * A process that is killed leaves its parts in the bucket: a lifecycle rule for incomplete uploads removes them.
+ *
+ * Each request is tried again by itself, never the upload as a whole: its parts are read only once.
+ */
+async function sendInParts(
+  connection: S3Connection,
+  uri: string,
+  { Bucket, Key, Metadata }: Target,
+  parts: AsyncIterable<SendPart>,
+  signal?: AbortSignal,
+): Promise<void> {
+  const mark = randomUUID()
+  const target = { Bucket, Key }
+  const create = new CreateMultipartUploadCommand({ ...target, Metadata: { ...Metadata, 'pawl-upload': mark } })
+  const { UploadId = '' } = await connection.ask(uri, (client, options) => client.send(create, options), signal)
+  const stop = new AbortController()
+  const stopped = AbortSignal.any([stop.signal, ...(signal ? [signal] : [])])
+  const running = new Set<Promise<void>>()
+  try {
+    const done: CompletedPart[] = []
+    let count = 0
+    for await (const send of parts) {
+      const PartNumber = ++count
+      const sent = send({ ...target, UploadId, PartNumber }, stopped).then(ETag => {
+        done.push({ PartNumber, ETag })
+        running.delete(sent)
+      })
+      sent.catch(() => {})
+      running.add(sent)
+      if (running.size >= partsAtOnce) await Promise.race(running)
+    }
+    await Promise.all(running)
+    const MultipartUpload = { Parts: done.sort((one, other) => one.PartNumber! - other.PartNumber!) }
+    const complete = new CompleteMultipartUploadCommand({ ...target, UploadId, MultipartUpload })
+    const finish = (client: S3Client, options: RequestOptions) =>
+      client.send(complete, options).catch(error => forgive(client, target, mark, error))
+    await connection.ask(uri, finish, signal)
+  } catch (error) {
+    stop.abort()
+    await Promise.allSettled(running)
+    const abort = new AbortMultipartUploadCommand({ ...target, UploadId })
+    await connection.ask(uri, client => client.send(abort)).catch(() => {})
+    throw error
+  }
+}
+
+/**
+ * The upload may have been completed although the answer was lost: the server then no longer knows the upload. A marker
+ * in the metadata shows whether the object is ours.
+ */
+async function forgive(client: S3Client, target: Target, mark: string, error: unknown): Promise<void> {
+  if (!(error instanceof NoSuchUpload)) throw error
+  const head = await client.send(new HeadObjectCommand(target))
+  if (head.Metadata?.['pawl-upload'] !== mark) throw error
 }

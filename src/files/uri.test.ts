@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { byBytes, pathError } from './names.ts'
-import { isFolder, joinUri, parentOf, parseUri, pathIn, uriOf } from './uri.ts'
+import { byBytes, isFolder, joinUri, parentOf, parseUri, pathError, pathIn, uriOf } from './uri.ts'
 
 const part = fc
   .oneof(

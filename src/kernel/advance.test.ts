@@ -52,7 +52,7 @@ function job(facts: Partial<JobFacts> = {}): JobFacts {
 }
 
 /** Formats an act: `a → running`, `a ends as failed`, `job → failed`. */
-function said(act: Act | undefined): string {
+function describe(act: Act | undefined): string {
   if (act === undefined) return 'nothing'
   switch (act.act) {
     case 'move stage':
@@ -70,7 +70,7 @@ function said(act: Act | undefined): string {
   }
 }
 
-const next = (jobFacts: Partial<JobFacts>, ...stages: Facts[]) => said(nextAct(job(jobFacts), stages.map(stage)))
+const next = (jobFacts: Partial<JobFacts>, ...stages: Facts[]) => describe(nextAct(job(jobFacts), stages.map(stage)))
 
 test('an ended job does nothing more, whatever its stages are', () => {
   for (const state of statesOf(jobLifecycle, 'final')) {
@@ -282,7 +282,7 @@ test('from wherever it is, a job comes to rest by legal moves, and no child is o
       let acts = 0
       for (let act = nextAct(facts, stages); act !== undefined; act = nextAct(facts, stages)) {
         acts += 1
-        assert.ok(acts < 200, `it does not come to rest: ${said(act)}`)
+        assert.ok(acts < 200, `it does not come to rest: ${describe(act)}`)
         perform(act, facts, inHand)
         for (const each of stages) {
           const left = each.total - each.good - each.bad

@@ -6,14 +6,13 @@
  * An *intent* (`endsAs`) is recorded before it is carried out: tasks are cancelled first, and a stage ends when its
  * last task has ended. So no task is ever open under an ended stage, and no stage under an ended job.
  *
- * How a stage opens: when its needs are met (needs.ts) and its condition allows it, `createdAct` moves it from `created` to
+ * How a stage opens: when its needs are met (`needsOf`) and its condition allows it, `createdAct` moves it from `created` to
  * `pending`. The act `release` then queues its blocked tasks, in batches. Its lane opens with the same write
- * (engine/jobs/job-changes.ts), so its tasks can be claimed once the transaction commits.
+ * (`isLaneOpen`), so its tasks can be claimed once the transaction commits.
  */
 import type { JobState } from './job.ts'
 import { isFinal } from './lifecycle.ts'
-import { isMet, needsOf } from './needs.ts'
-import type { Openness, StagePlan } from './plan.ts'
+import type { OnFailure, Openness, StagePlan } from './plan.ts'
 import { rollUpJob, rollUpStage, type StageEnd, type TaskCounts, tolerated } from './rollup.ts'
 import { type StageState, stageLifecycle } from './stage.ts'
 
@@ -68,60 +67,24 @@ export interface JobFacts {
   readonly compensated: boolean
 }
 
+type IntendedEnd = NonNullable<StageFacts['endsAs']>
+
 export type Act =
   | { readonly act: 'move stage'; readonly stage: StageFacts; readonly to: StageState; readonly cause: string }
   /** Record how the stage will end. */
+  | { readonly act: 'intend stage'; readonly stage: StageFacts; readonly endsAs: IntendedEnd; readonly cause: string }
+  /**
+   * Evaluate its condition and its list, list its inputs, create tasks for the next elements of its list, make its
+   * blocked tasks claimable, or skip or cancel its tasks.
+   */
   | {
-      readonly act: 'intend stage'
+      readonly act: 'evaluate' | 'list' | 'fan out' | 'release' | 'pass over' | 'call off'
       readonly stage: StageFacts
-      readonly endsAs: NonNullable<StageFacts['endsAs']>
-      readonly cause: string
     }
-  /** Evaluate its condition and its list. */
-  | { readonly act: 'evaluate'; readonly stage: StageFacts }
-  /** Make its blocked tasks claimable. */
-  | { readonly act: 'release'; readonly stage: StageFacts }
-  /** List its inputs. */
-  | { readonly act: 'list'; readonly stage: StageFacts }
-  /** Create tasks for the next elements of its list. */
-  | { readonly act: 'fan out'; readonly stage: StageFacts }
-  /** Skip its blocked tasks. */
-  | { readonly act: 'pass over'; readonly stage: StageFacts }
-  | { readonly act: 'call off'; readonly stage: StageFacts }
   | { readonly act: 'intend job'; readonly endsAs: NonNullable<JobFacts['endsAs']>; readonly cause: string }
   | { readonly act: 'move job'; readonly to: JobState; readonly cause: string }
   /** Create the stages that undo the work that succeeded. */
   | { readonly act: 'plan undoing' }
-
-/** The dependencies between the stages of a job, by stage name. */
-export interface NeedsOfJob {
-  /** The stages that depend on this one. */
-  neededBy(name: string): readonly string[]
-  /** A stage that must end before this one can open, if one is known. */
-  waitsFor(name: string): string | undefined
-}
-
-/**
- * Whether the next act of a job can be decided from these stages alone. The job was at rest, and only the counts of
- * these stages have changed since then. So any other stage has something to do only if it depends on a stage that has
- * ended. The job itself has something to do only if none of these stages is open, one of them went bad, or its end is
- * already decided.
- */
-export function canDecide(job: JobFacts, stages: readonly StageFacts[], { neededBy, waitsFor }: NeedsOfJob): boolean {
-  if (job.endsAs !== null || (job.state !== 'pending' && job.state !== 'running')) return false
-  const byName = new Map(stages.map(stage => [stage.name, stage]))
-  const knows = (others: readonly string[]) => others.every(name => byName.has(name))
-  const isWaiting = (name: string) => {
-    const need = byName.get(waitsFor(name) ?? '')
-    return need !== undefined && !isFinal(stageLifecycle, need.state)
-  }
-  const isSettled = ({ kind, name, state, plan }: StageFacts) => {
-    if (kind === 'undo' || stageLifecycle.states[state].outcome === 'bad') return false
-    if (isFinal(stageLifecycle, state)) return neededBy(name).every(user => byName.has(user) || isWaiting(user))
-    return state !== 'created' || knows(plan.needs)
-  }
-  return stages.every(isSettled) && stages.some(({ state }) => !isFinal(stageLifecycle, state))
-}
 
 type ByName = ReadonlyMap<string, StageFacts>
 
@@ -132,7 +95,7 @@ export function stageAct(
   stages: readonly StageFacts[],
   byName: ByName,
 ): Act | undefined {
-  if (isFinal(stageLifecycle, stage.state)) return undefined
+  if (hasEnded(stage)) return undefined
   if (stage.kind === 'work' && job.endsAs !== null && stage.endsAs === null) {
     return { act: 'intend stage', stage, endsAs: 'cancelled', cause: job.endsCause ?? `job_${job.endsAs}` }
   }
@@ -141,10 +104,9 @@ export function stageAct(
   switch (stage.state) {
     case 'created':
       return createdAct(job, stage, stages, byName)
-    case 'waiting': {
+    case 'waiting':
       if (stage.held || !isApproved(stage)) return undefined
       return { act: 'move stage', stage, to: stage.begun ? 'running' : 'pending', cause: 'approved' }
-    }
     case 'pending':
     case 'running':
       return actOfOpenStage(stage)
@@ -155,10 +117,11 @@ export function stageAct(
 
 /** Whether the gate has all the approvals that it requires. */
 export const isApproved = ({ plan, approvals }: StageFacts) => plan.gate === null || approvals >= plan.gate.approvers
+const hasEnded = ({ state }: Pick<StageFacts, 'state'>) => isFinal(stageLifecycle, state)
 const leftOf = ({ total, good, bad }: StageFacts) => total - good - bad
 
 /** The end of the stage is decided: its tasks are cancelled or skipped, and the stage ends with the last of them. */
-function endingAct(stage: StageFacts, endsAs: NonNullable<StageFacts['endsAs']>): Act | undefined {
+function endingAct(stage: StageFacts, endsAs: IntendedEnd): Act | undefined {
   const cause = stage.endsCause ?? endsAs
   // Outputs count even if the stage ends badly, so it waits until they are stored, unless it must end at once.
   const isStored = !stage.unstored || stage.endsHard === true
@@ -172,11 +135,10 @@ function endingAct(stage: StageFacts, endsAs: NonNullable<StageFacts['endsAs']>)
 function createdAct(job: JobFacts, stage: StageFacts, stages: readonly StageFacts[], byName: ByName): Act | undefined {
   if (stage.kind === 'undo') return undoAct(job, stage, stages)
   if (job.state === 'created') return undefined
-  const needs = stage.plan.needs.map(name => {
-    const need = byName.get(name)!
-    return { state: need.state, onFailure: need.plan.onFailure, undone: isUndone(need) }
-  })
-  const verdict = needsOf(stage.plan, needs)
+  const verdict = needsOf(
+    stage.plan,
+    stage.plan.needs.map(name => needOf(byName.get(name)!)),
+  )
   if (verdict === 'wait') return undefined
   if (verdict === 'skip') return { act: 'intend stage', stage, endsAs: 'skipped', cause: 'needs_skipped' }
   const { when, forEach, gives } = stage.plan
@@ -188,14 +150,44 @@ function createdAct(job: JobFacts, stage: StageFacts, stages: readonly StageFact
   return { act: 'move stage', stage, to: 'pending', cause: 'needs_met' }
 }
 
-/** The stage has ended, and every one of its tasks was skipped. */
-const isUndone = ({ state, total, skipped }: StageFacts) =>
-  isFinal(stageLifecycle, state) && total > 0 && skipped === total
+export interface Need {
+  readonly state: StageState
+  readonly onFailure: OnFailure
+  /** Every task of the stage was skipped, for whatever reason. */
+  readonly undone?: boolean
+}
+
+function needOf(stage: StageFacts): Need {
+  const { state, plan, total, skipped } = stage
+  return { state, onFailure: plan.onFailure, undone: hasEnded(stage) && total > 0 && skipped === total }
+}
+
+/** Ended well enough for the stages that need it. */
+export function isMet({ state, onFailure }: Need): boolean {
+  const { outcome } = stageLifecycle.states[state]
+  return outcome !== undefined && (outcome !== 'bad' || onFailure === 'continue')
+}
+
+export function needsOf(
+  { join, needsWritten }: Pick<StagePlan, 'join' | 'needsWritten'>,
+  needs: readonly Need[],
+): 'wait' | 'met' | 'skip' {
+  const allEnded = needs.every(hasEnded)
+  if (join === 'done') return allEnded ? 'met' : 'wait'
+  const isSkipped = ({ state, undone }: Need) => state === 'skipped' || (join === 'taken' && undone === true)
+  const allSkipped = needs.length > 0 && needs.every(isSkipped)
+  if (needsWritten && allSkipped) return 'skip'
+  if (join === 'any') {
+    if (needs.some(need => isMet(need) && need.state !== 'skipped')) return 'met'
+    return allEnded ? 'skip' : 'wait'
+  }
+  return needs.every(isMet) ? 'met' : 'wait'
+}
 
 /** Compensation runs in reverse order: each stage starts when the previous one has ended, whatever its outcome. */
 function undoAct(job: JobFacts, stage: StageFacts, stages: readonly StageFacts[]): Act | undefined {
   if (job.state !== 'compensating') return undefined
-  const first = stages.find(({ kind, state }) => kind === 'undo' && !isFinal(stageLifecycle, state))
+  const first = stages.find(each => each.kind === 'undo' && !hasEnded(each))
   return first === stage ? { act: 'move stage', stage, to: 'pending', cause: 'compensation' } : undefined
 }
 
@@ -219,6 +211,19 @@ function actOfOpenStage(stage: StageFacts): Act | undefined {
 
 const mayEnd = (open: Openness, children: number) => open === 'sealed' || (open === 'untilDone' && children > 0)
 
+/**
+ * A lane is open while its stage is open and its job is neither paused nor stopping. The lanes of undo stages are open
+ * while the job compensates. Once a stage or job has been decided to end, no more of its tasks are handed out.
+ */
+export function isLaneOpen(
+  job: JobFacts & { readonly visible: boolean },
+  { state, kind, endsAs }: StageFacts,
+): boolean {
+  const isJobOpen = (job.state === 'pending' || job.state === 'running') && job.endsAs === null
+  const runs = kind === 'undo' ? job.state === 'compensating' : isJobOpen
+  return runs && job.visible && endsAs === null && (state === 'pending' || state === 'running')
+}
+
 /** The next act of the job itself, once no stage has anything to do. */
 export function jobAct(job: JobFacts, stages: readonly StageFacts[], byName: ByName): Act | undefined {
   const work = stages.filter(({ kind }) => kind === 'work')
@@ -233,7 +238,7 @@ export function jobAct(job: JobFacts, stages: readonly StageFacts[], byName: ByN
     return { act: 'intend stage', stage: hopeless, endsAs: 'cancelled', cause: 'needs_failed' }
   }
   if (job.state === 'pending' && job.begun) return { act: 'move job', to: 'running', cause: 'task_started' }
-  const isDone = work.every(({ state }) => isFinal(stageLifecycle, state)) && mayEnd(job.open, work.length)
+  const isDone = work.every(hasEnded) && mayEnd(job.open, work.length)
   if (!isDone || job.state === 'paused') return undefined
   const ends = work
     .filter(stage => !isMereValue(stage))
@@ -254,9 +259,9 @@ function isCulprit({ round }: JobFacts, stage: StageFacts): boolean {
 }
 
 /** The stage is going to end badly, and its job does not wait for it to finish. */
-function isCulpritAtOnce({ state, plan, endsAs }: StageFacts): boolean {
-  const willBeBad = !isFinal(stageLifecycle, state) && (endsAs === 'failed' || endsAs === 'cancelled')
-  return willBeBad && plan.onFailure === 'failAtOnce'
+function isCulpritAtOnce(stage: StageFacts): boolean {
+  const willBeBad = !hasEnded(stage) && (stage.endsAs === 'failed' || stage.endsAs === 'cancelled')
+  return willBeBad && stage.plan.onFailure === 'failAtOnce'
 }
 
 /** The stage was revived, but a stage that it needs went bad in an earlier round and was not. It can never open. */
@@ -265,7 +270,7 @@ function isHopeless({ state, endsAs, busy, plan }: StageFacts, byName: ByName): 
   if (state !== 'created' || endsAs !== null || busy || !wantsAll) return false
   return plan.needs.some(name => {
     const need = byName.get(name)!
-    return isFinal(stageLifecycle, need.state) && !isMet({ state: need.state, onFailure: need.plan.onFailure })
+    return hasEnded(need) && !isMet(needOf(need))
   })
 }
 
@@ -278,7 +283,7 @@ function endJobAct(
 ): Act | undefined {
   const cause = job.endsCause ?? endsAs
   const isBefore = job.state !== 'stopping' && job.state !== 'compensating'
-  if (work.some(({ state }) => !isFinal(stageLifecycle, state))) {
+  if (!work.every(hasEnded)) {
     return isBefore ? { act: 'move job', to: 'stopping', cause } : undefined
   }
   const undo = stages.filter(({ kind }) => kind === 'undo')
@@ -288,7 +293,7 @@ function endJobAct(
     if (job.state === 'stopping') {
       return undo.length === 0 ? { act: 'plan undoing' } : { act: 'move job', to: 'compensating', cause }
     }
-    if (undo.some(({ state }) => !isFinal(stageLifecycle, state))) return undefined
+    if (!undo.every(hasEnded)) return undefined
   }
   return { act: 'move job', to: endsAs, cause }
 }

@@ -14,7 +14,12 @@ export const artifactLifecycle = defineLifecycle({
 
   moves: {
     upload: { from: ['registered'], to: 'uploaded', by: ['worker'], when: 'its upload is complete' },
-    store: { from: ['uploaded'], to: 'stored', by: ['engine', 'babysitter'], when: 'its attempt won' },
+    store: {
+      from: ['uploaded'],
+      to: 'stored',
+      by: ['engine', 'babysitter'],
+      when: 'its attempt won, and it was promoted',
+    },
     fail: {
       from: ['registered', 'uploaded'],
       to: 'error',

@@ -1,8 +1,8 @@
 /** How a task reacts to requests of operators and to the clock. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { eventType } from '../../test/harness/event-type.ts'
 import { cancel, deadLetter, endGrace, expire, revive, type TaskFacts, type Verdict } from './decide.ts'
-import { eventType } from './event.ts'
 import { edgesOf, isFinal, movesOpenTo, statesOf } from './lifecycle.ts'
 import { defaultSettings } from './settings.ts'
 import { type TaskMove, type TaskState, taskLifecycle } from './task.ts'

@@ -123,8 +123,11 @@ test('a failure that nobody explained is still explained', () => {
 })
 
 test('a handler can set its task aside, for its own reason or for a policy', () => {
-  const said: Report = { outcome: 'dead_lettered', error: { message: 'bad input', reasonCode: 'parse_error' } }
-  const { to, patch } = ruled(settle(facts(), said, 0))
+  const deadLetterReport: Report = {
+    outcome: 'dead_lettered',
+    error: { message: 'bad input', reasonCode: 'parse_error' },
+  }
+  const { to, patch } = ruled(settle(facts(), deadLetterReport, 0))
   assert.deepEqual(to, ['dead_lettered'])
   assert.deepEqual(patch.deadLetter, { reasonCode: 'parse_error' })
   assert.equal(patch.failures, undefined, 'no attempt is burnt')

@@ -26,6 +26,13 @@ export function newId(): string {
   return `${time.slice(0, 8)}-${time.slice(8)}-7${high}-${low}-${rest}`
 }
 
+/** A UUID of the version for custom ones (8), made from the hexadecimal digits of a hash. */
+export function idOfHash(hash: string): string {
+  const variant = ((Number.parseInt(hash[16]!, 16) & 0x3) | 0x8).toString(16)
+  const middle = `${hash.slice(8, 12)}-8${hash.slice(13, 16)}-${variant}${hash.slice(17, 20)}`
+  return `${hash.slice(0, 8)}-${middle}-${hash.slice(20, 32)}`
+}
+
 /** The lowest id of a moment, for ranges over ids that stand for ranges of time. */
 export function firstIdAt(ms: number): string {
   const time = Math.max(0, Math.floor(ms)).toString(16).padStart(12, '0')

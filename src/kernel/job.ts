@@ -3,6 +3,8 @@ import { defineLifecycle, type MoveOf, type StateOf } from './lifecycle.ts'
 export const jobLifecycle = defineLifecycle({
   entity: 'job',
   initial: ['created'],
+  // A small job is inserted and started by one statement.
+  opening: ['pending'],
 
   states: {
     created: { kind: 'open', rank: 0, means: 'Created, not started.' },
@@ -75,6 +77,9 @@ export const jobLifecycle = defineLifecycle({
       when: 'an operator retries or resumes it, or one of its tasks',
     },
   },
+
+  // Its tasks have started and ended since the job was last advanced.
+  compound: [{ from: ['pending'], via: 'running', to: ['succeeded', 'partial', 'failed'] }],
 })
 
 export type JobState = StateOf<typeof jobLifecycle>

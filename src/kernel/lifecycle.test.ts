@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { jobLifecycle } from './job.ts'
 import {
   compoundEdges,
   defineLifecycle,
@@ -8,9 +9,12 @@ import {
   mayMove,
   movesFrom,
   movesOpenTo,
+  openingEdges,
   type State,
   statesOf,
 } from './lifecycle.ts'
+import { lifecycles } from './lifecycles.ts'
+import { stageLifecycle } from './stage.ts'
 import { taskLifecycle } from './task.ts'
 
 const begun: State = { kind: 'open', rank: 0, means: 'It has begun.' }
@@ -125,7 +129,9 @@ test('a move with several targets counts as one move and as several arrows', () 
 
 test('a settle without its start may make of a task what a worker may make of a running one, and nothing else', () => {
   assert.deepEqual(
-    compoundEdges(taskLifecycle).map(({ from, via, to }) => `${from} ${via} ${to}`),
+    compoundEdges(taskLifecycle)
+      .filter(({ raisesEpoch }) => !raisesEpoch)
+      .map(({ from, via, to }) => `${from} ${via} ${to}`),
     [
       'assigned running succeeded',
       'assigned running skipped',
@@ -136,6 +142,32 @@ test('a settle without its start may make of a task what a worker may make of a 
     ],
   )
   assert.deepEqual(compoundEdges(sound), [])
+})
+
+test('a claim may also start the task, and nothing else', () => {
+  assert.deepEqual(
+    compoundEdges(taskLifecycle)
+      .filter(({ raisesEpoch }) => raisesEpoch)
+      .map(({ from, via, to }) => `${from} ${via} ${to}`),
+    ['queued assigned running', 'retrying assigned running'],
+  )
+})
+
+test('an insert may start a job and open a stage, and nothing else', () => {
+  const openings = lifecycles.flatMap(table =>
+    openingEdges(table).map(({ from, to }) => `${table.entity} ${from} ${to}`),
+  )
+  assert.deepEqual(openings.sort(), ['job created pending', 'stage created pending'])
+  refused({ opening: ['done'] }, /a new row cannot open as "done"/)
+})
+
+test('a stage or job that starts and ends between two looks at it makes both moves at once', () => {
+  for (const table of [jobLifecycle, stageLifecycle]) {
+    assert.deepEqual(
+      compoundEdges<string>(table).map(({ from, via, to }) => `${from} ${via} ${to}`),
+      ['pending running succeeded', 'pending running partial', 'pending running failed'],
+    )
+  }
 })
 
 test('a mover is offered only the moves that are its own', () => {

@@ -36,10 +36,17 @@ export interface Move<S extends string> {
 export interface Lifecycle<S extends string = string, M extends string = string> {
   readonly entity: string
   readonly initial: readonly NoInfer<S>[]
+  /** States that the statement that inserts a row may reach by a first move. The row then begins with two events. */
+  readonly opening?: readonly NoInfer<S>[]
   readonly states: Readonly<Record<S, State>>
   readonly moves: Readonly<Record<M, Move<S>>>
-  /** Two moves that one statement may make at once: from → via → any state that a worker can reach from `via`. */
-  readonly compound?: { readonly from: NoInfer<S>; readonly via: NoInfer<S> }
+  /** Two moves that one statement may make at once: from → via → to. */
+  readonly compound?: readonly {
+    readonly from: readonly NoInfer<S>[]
+    readonly via: NoInfer<S>
+    /** Default: any state that a worker can reach from `via`. */
+    readonly to?: readonly NoInfer<S>[]
+  }[]
 }
 
 export type StateOf<L> = L extends Lifecycle<infer S, string> ? S : never
@@ -62,6 +69,10 @@ export function defineLifecycle<const S extends string, const M extends string>(
   }
   for (const state of [...table.initial, ...edgesOf(table).flatMap(({ from, to }) => [from, to])]) {
     check(table.states[state] !== undefined, `there is no state "${state}"`)
+  }
+  for (const state of table.opening ?? []) {
+    const isOneMove = edgesOf(table).some(edge => edge.to === state && isFirstMove(table, edge))
+    check(isOneMove, `a new row cannot open as "${state}"`)
   }
   const reached = reachable(table, table.initial)
   for (const state of statesOf(table)) {
@@ -103,15 +114,34 @@ export function edgesOf<S extends string, M extends string>(table: Lifecycle<S, 
   })
 }
 
+function isFirstMove<S extends string>(table: Lifecycle<S>, { from, opensRound, raisesEpoch }: Edge<S>): boolean {
+  return (table.initial as readonly S[]).includes(from) && !opensRound && !raisesEpoch
+}
+
+/** The first moves that the statement that inserts a row may make. */
+export function openingEdges<S extends string>(table: Lifecycle<S>): Edge<S>[] {
+  const opening: readonly S[] = table.opening ?? []
+  return edgesOf(table).filter(edge => opening.includes(edge.to) && isFirstMove(table, edge))
+}
+
+export interface CompoundEdge<S extends string = string> {
+  readonly from: S
+  readonly via: S
+  readonly to: S
+  readonly raisesEpoch: boolean
+}
+
 /** The pairs from → to that one statement may make as two moves, increasing `seq` by 2. */
-export function compoundEdges<S extends string>(table: Lifecycle<S>): { from: S; via: S; to: S }[] {
-  const { compound } = table
-  if (compound === undefined) return []
-  const byWorker = edgesOf(table).filter(({ move, from }) => {
-    return from === compound.via && table.moves[move]!.by.includes('worker')
+export function compoundEdges<S extends string>(table: Lifecycle<S>): CompoundEdge<S>[] {
+  const edges = edgesOf(table)
+  return (table.compound ?? []).flatMap(({ from: sources, via, to }) => {
+    const byWorker = edges.filter(edge => edge.from === via && table.moves[edge.move]!.by.includes('worker'))
+    const targets = to ?? [...new Set(byWorker.map(edge => edge.to))]
+    return sources.flatMap(from => {
+      const raisesEpoch = edges.some(edge => edge.from === from && edge.to === via && edge.raisesEpoch)
+      return targets.map(target => ({ from: from as S, via: via as S, to: target as S, raisesEpoch }))
+    })
   })
-  const targets = new Set(byWorker.map(({ to }) => to))
-  return [...targets].map(to => ({ from: compound.from as S, via: compound.via as S, to }))
 }
 
 export function movesFrom<S extends string, M extends string>(table: Lifecycle<S, M>, state: S): M[] {
@@ -138,10 +168,6 @@ export function isGoodFinal<S extends string>(table: Lifecycle<S>, state: S): bo
 
 export function wasExecuted<S extends string>(table: Lifecycle<S>, state: S): boolean {
   return table.states[state].executed === true
-}
-
-export function finalStates<S extends string>(table: Lifecycle<S>): S[] {
-  return statesOf(table, 'final')
 }
 
 function reachable<S extends string>(table: Lifecycle<S>, from: readonly S[]): Set<S> {

@@ -4,7 +4,6 @@ import { artifactLifecycle } from './artifact.ts'
 import { jobLifecycle } from './job.ts'
 import {
   edgesOf,
-  finalStates,
   isFinal,
   isGoodFinal,
   type Lifecycle,
@@ -155,7 +154,7 @@ for (const [table, expected] of promised) {
 
   test(`${an} that has ended is known by its state, and whether it ended well`, () => {
     const ends = [...expected.good, ...expected.mixed, ...expected.bad]
-    assert.deepEqual(sorted(finalStates(table)), sorted(ends))
+    assert.deepEqual(sorted(statesOf(table, 'final')), sorted(ends))
     assert.deepEqual(sorted(states.filter(state => isFinal(table, state))), sorted(ends))
     assert.deepEqual(sorted(states.filter(state => isGoodFinal(table, state))), sorted(expected.good))
     const mixed = states.filter(state => table.states[state]!.outcome === 'mixed')

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { maskKeys } from './mask-keys.ts'
+import { maskKeys } from './sanitize.ts'
 
 const key = `pawl_${'aB3-_'.repeat(8)}xyz`
 

@@ -17,7 +17,7 @@ interface Shape {
   readonly endsAs: 'failed' | 'skipped' | null
 }
 
-function jobWith(shapes: readonly Shape[], facts: Partial<JobFacts>, onLook = () => {}) {
+function jobWith(shapes: readonly Shape[], facts: Partial<JobFacts>, onRead = () => {}) {
   const job: Mutable<JobFacts> = {
     ...{ state: 'pending', round: 1, open: 'sealed', begun: false, endsAs: null, endsCause: null, compensated: false },
     ...facts,
@@ -34,7 +34,7 @@ function jobWith(shapes: readonly Shape[], facts: Partial<JobFacts>, onLook = ()
       ...{ total, good: 0, bad: 0, partial: 0, blocked: total, unfanned: 0, badBefore: 0, approvals: 0, undoable: 0 },
       ...{ begun: false, held: false, calledOff: false, endsAs, endsCause: null, opening: null, endedIn: null, plan },
       get busy() {
-        onLook()
+        onRead()
         return busy
       },
       set busy(now) {
@@ -111,9 +111,9 @@ const graphs: Record<string, readonly Shape[]> = {
 }
 for (const [title, graph] of Object.entries(graphs)) {
   test(`2,000 stages ${title} are driven to their end with a few looks at each`, () => {
-    let looks = 0
+    let reads = 0
     const { job, stages } = jobWith(graph, {}, () => {
-      looks += 1
+      reads += 1
     })
     const acts = new NextActs(job, stages)
     let changed: StageFacts[] = []
@@ -124,6 +124,6 @@ for (const [title, graph] of Object.entries(graphs)) {
     }
     assert.ok(stages.every(({ state }) => isFinal(stageLifecycle, state)))
     assert.equal(job.state, 'succeeded')
-    assert.ok(looks <= 10 * length, `${looks} looks`)
+    assert.ok(reads <= 10 * length, `${reads} looks`)
   })
 }

@@ -108,3 +108,33 @@ export class NextActs {
 }
 
 const hasEnded = ({ state }: StageFacts) => isFinal(stageLifecycle, state)
+
+/** The dependencies between the stages of a job, by stage name. */
+export interface NeedsOfJob {
+  /** The stages that depend on this one. */
+  neededBy(name: string): readonly string[]
+  /** A stage that must end before this one can open, if one is known. */
+  waitsFor(name: string): string | undefined
+}
+
+/**
+ * Whether the next act of a job can be decided from these stages alone. The job was at rest, and only the counts of
+ * these stages have changed since then. So any other stage has something to do only if it depends on a stage that has
+ * ended. The job itself has something to do only if none of these stages is open, one of them went bad, or its end is
+ * already decided.
+ */
+export function canDecide(job: JobFacts, stages: readonly StageFacts[], { neededBy, waitsFor }: NeedsOfJob): boolean {
+  if (job.endsAs !== null || (job.state !== 'pending' && job.state !== 'running')) return false
+  const byName = new Map(stages.map(stage => [stage.name, stage]))
+  const knows = (others: readonly string[]) => others.every(name => byName.has(name))
+  const isWaiting = (name: string) => {
+    const need = byName.get(waitsFor(name) ?? '')
+    return need !== undefined && !isFinal(stageLifecycle, need.state)
+  }
+  const isSettled = ({ kind, name, state, plan }: StageFacts) => {
+    if (kind === 'undo' || stageLifecycle.states[state].outcome === 'bad') return false
+    if (isFinal(stageLifecycle, state)) return neededBy(name).every(user => byName.has(user) || isWaiting(user))
+    return state !== 'created' || knows(plan.needs)
+  }
+  return stages.every(isSettled) && stages.some(({ state }) => !isFinal(stageLifecycle, state))
+}

@@ -64,7 +64,7 @@ test('a problem without details says just what it means and what to do', () => {
 test('a problem does not say back megabytes that it was sent, wherever they stand', () => {
   const long = 'x'.repeat(4_000_000)
   const { message, details } = new Problem('SPEC_INVALID', {
-    issues: [{ at: long, why: `no stage is called '${long}'` }],
+    issues: [{ at: long, why: `no stage has the name '${long}'` }],
   })
   assert.ok(message.length < 5000, `${message.length} characters`)
   assert.ok(JSON.stringify(details).length < 5000)

@@ -53,6 +53,11 @@ export const problems = {
     means: 'The task cannot be created in this stage.',
     hint: 'A task of a job can create tasks in its own stage or in a later stage that is open. The details give the reason.',
   },
+  RESULT_TIMEOUT: {
+    status: 408,
+    means: 'The task or job has not ended in this time.',
+    hint: 'It keeps running. Wait for its result again, or pass a larger timeoutSeconds.',
+  },
   TASK_TYPE_UNKNOWN: {
     status: 404,
     means: 'No task type has this name.',
@@ -258,10 +263,30 @@ export const problems = {
   },
   COMMAND_INVALID: { status: 400, means: 'Invalid command.', hint: 'Run it with --help to see its usage.' },
   FILE_INVALID: { status: 400, means: 'This file cannot be used.', hint: 'The details give the reason.' },
+  TRANSACTION_UNKNOWN: {
+    status: 400,
+    means: 'The value of the option tx is not a transaction that Pawl can use.',
+    hint: 'Pass the transaction object of your library as it is. The details list the libraries; docs/transactions.md has an example of each.',
+  },
+  TRANSACTION_NOT_OPEN: {
+    status: 409,
+    means: 'The value of the option tx is not an open transaction.',
+    hint: 'Nothing was changed. Begin a transaction, pass its object, and wait for the call before you commit. See docs/transactions.md.',
+  },
+  TRANSACTION_ELSEWHERE: {
+    status: 409,
+    means: "The transaction is not in the engine's database.",
+    hint: 'Connect the engine and your library to the same PostgreSQL database. On the embedded store, use engine.transaction.',
+  },
   TRANSACTION_REMOTE: {
     status: 409,
     means: 'A transaction cannot be used with an engine in another process.',
     hint: 'Open the engine in this process, on the same database; or return the output, and make the work idempotent.',
+  },
+  TRANSACTION_FAILED: {
+    status: 409,
+    means: 'A statement of the transaction failed, so the database rolls everything back.',
+    hint: 'Nothing was changed. Let the error of the statement end the transaction, or run the statement in a savepoint.',
   },
   TRANSACTION_OPEN: {
     status: 409,

@@ -31,10 +31,8 @@ export interface TaskSettings {
   readonly jitter: boolean
 }
 
-export type RetrySettings = Pick<
-  TaskSettings,
-  'attempts' | 'losses' | 'delaySeconds' | 'factor' | 'maxSeconds' | 'jitter'
->
+const retryNames = ['attempts', 'losses', 'delaySeconds', 'factor', 'maxSeconds', 'jitter'] as const
+export type RetrySettings = Pick<TaskSettings, (typeof retryNames)[number]>
 
 /** Task settings as a caller writes them: any subset, with the retry settings grouped under `retry`. */
 export interface SettingsInput extends Partial<Omit<TaskSettings, keyof RetrySettings>> {
@@ -71,13 +69,12 @@ export function resolveSettings(type: Partial<TaskSettings> | null, task: Partia
   return { ...defaultSettings, ...type, ...task }
 }
 
-const retryNames: readonly string[] = ['attempts', 'losses', 'delaySeconds', 'factor', 'maxSeconds', 'jitter']
-
 /** Converts stored settings back to their input form; the inverse of `flattenSettings`. */
 export function toSettingsInput(settings: Partial<TaskSettings>): SettingsInput {
   const entries = Object.entries(settings)
-  const retry = entries.filter(([name]) => retryNames.includes(name))
-  const rest = Object.fromEntries(entries.filter(([name]) => !retryNames.includes(name)))
+  const isRetry = ([name]: [string, unknown]) => retryNames.some(other => other === name)
+  const retry = entries.filter(isRetry)
+  const rest = Object.fromEntries(entries.filter(entry => !isRetry(entry)))
   return retry.length === 0 ? rest : { ...rest, retry: Object.fromEntries(retry) }
 }
 

@@ -3,6 +3,8 @@ import { defineLifecycle, type StateOf } from './lifecycle.ts'
 export const stageLifecycle = defineLifecycle({
   entity: 'stage',
   initial: ['created'],
+  // A stage of a small job is inserted and opened by one statement.
+  opening: ['pending'],
 
   states: {
     created: { kind: 'open', rank: 0, means: 'Its needs have not been met.' },
@@ -74,6 +76,9 @@ export const stageLifecycle = defineLifecycle({
       when: 'a stage above it is revived',
     },
   },
+
+  // Its tasks have started and ended since its job was last advanced.
+  compound: [{ from: ['pending'], via: 'running', to: ['succeeded', 'partial', 'failed'] }],
 })
 
 export type StageState = StateOf<typeof stageLifecycle>

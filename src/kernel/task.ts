@@ -118,7 +118,12 @@ export const taskLifecycle = defineLifecycle({
     },
   },
 
-  compound: { from: 'assigned', via: 'running' },
+  compound: [
+    // A worker reports the end of a short task without its start.
+    { from: ['assigned'], via: 'running' },
+    // A claim also starts the task.
+    { from: ['queued', 'retrying'], via: 'assigned', to: ['running'] },
+  ],
 })
 
 export type TaskState = StateOf<typeof taskLifecycle>

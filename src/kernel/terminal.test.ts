@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as client from '../client/index.ts'
 import * as pawl from '../index.ts'
-import { isSuccessfulTerminal, isTerminal, terminalStates, wasExecuted } from './terminal.ts'
+import { isSuccessfulTerminal, isTerminal, terminalStates, wasExecuted } from './lifecycles.ts'
 
 test('users can ask whether a task has ended, whether it ended well, and whether it was executed', () => {
   assert.deepEqual(terminalStates(), ['succeeded', 'skipped', 'failed', 'cancelled', 'expired', 'dead_lettered'])

@@ -98,9 +98,16 @@ export const approveFields = { ...controlFields, ...ownApproveFields }
 /** Options of `approve` and `reject`. */
 export interface ApproveCall extends ControlCall, OptionsOf<typeof ownApproveFields> {}
 
+export const endFields = {
+  /** Wait up to this long for the end, and answer at once when it comes. At most 60. Default 0: answer now. */
+  waitSeconds: number({ from: 0, to: 60 }),
+} satisfies Fields
+/** How long a read waits for the end of a task or a job. */
+export interface EndQuery extends OptionsOf<typeof endFields> {}
+
 const limit = number({ from: 1, to: 1000, whole: true })
 export const pageFields = {
-  /** At most 1,000. Default 100. */
+  /** At most 1,000. Default 100. A page of large items has fewer, and `next` leads to the others. */
   limit,
   cursor: text(500),
 } satisfies Fields

@@ -6,9 +6,17 @@
 import type { ProblemCode } from '../kernel/problem.ts'
 import type { Permission } from '../kernel/role.ts'
 import type { Field, Fields, Schema } from '../schema/check.ts'
+import { examination, keyView, lostWorkerView, madeKey, me, queueView, workerView } from './admin/admin.ts'
+import { statsView } from './admin/stats.ts'
 import { bodyOf, controlFields, fence } from './call-options.ts'
+import { artifactView, lineage, stageFile } from './files/artifacts.ts'
+import { jobView, jobWithAdded, stageView, stageWithAdded, taskCounts } from './jobs/jobs.ts'
+import { timelineView, troubleView } from './jobs/timeline.ts'
 import { list, orNull, ref, text, whole } from './shapes.ts'
-import type { views } from './views.ts'
+import { redriveAnswer, redriveProgress } from './tasks/dead-letters.ts'
+import { logLineView } from './tasks/logs.ts'
+import { claimedTask, heartbeatAnswer, syncAnswer } from './tasks/sync.ts'
+import { attemptView, eventView, feedEvent, feedPage, queuedTask, taskView } from './tasks/tasks.ts'
 
 /**
  * Source of an argument. `id`: the path. `query`, `body`: the parsed request. `call`: the actor, the idempotency key
@@ -72,6 +80,19 @@ export interface Operation<Method> extends OperationEntry {
   readonly method$?: Method
 }
 
+/** Whether the request has a body. */
+export const hasBody = ({ takes }: OperationEntry) =>
+  takes.some(source => source === 'body' || source === 'options' || source === 'epoch')
+
+/** Whether a request may carry an Idempotency-Key. Reports of workers need none: their epoch identifies repeats. */
+export const takesKey = ({ takes, isRepeatable }: OperationEntry) =>
+  isRepeatable !== false && takes.some(source => source === 'call' || source === 'options')
+
+/** The fields of the body. Parameters of the path are not repeated in it. */
+export function bodyFields({ path, body = {} }: OperationEntry): Fields {
+  return Object.fromEntries(Object.entries(body).filter(([name]) => !path.includes(`{${name}}`)))
+}
+
 type Details = Partial<OperationEntry> & Pick<OperationEntry, 'summary'>
 
 /** A GET. */
@@ -92,9 +113,9 @@ export const post = <Method>(
   details: Details,
 ): Operation<Method> => ({ method: 'POST', path, permission, takes, status: 200, ...details })
 
-/** Something that an operator does to a job, stage, task or worker. */
+/** Something that an operator does to a job, stage, task or worker, which refuses it in some states. */
 export const control = <Method>(path: string, details: Details): Operation<Method> =>
-  post(path, 'operate', ['id', 'options'], { body: bodyOf(controlFields), ...details })
+  post(path, 'operate', ['id', 'options'], { body: bodyOf(controlFields), problems: ['MOVE_REFUSED'], ...details })
 
 /** Changes metadata. */
 export const patch = <Method>(path: string, details: Details): Operation<Method> =>
@@ -109,6 +130,40 @@ export const report = <Method>(path: string, { body, required = [], problems = [
     queues: 'task',
     ...details,
   })
+
+/** The schemas of the OpenAPI document, by name. */
+export const views = {
+  Task: taskView,
+  QueuedTask: queuedTask,
+  Event: eventView,
+  FeedEvent: feedEvent,
+  TaskCounts: taskCounts,
+  Attempt: attemptView,
+  Stage: stageView,
+  StageWithAdded: stageWithAdded,
+  Job: jobView,
+  JobWithAdded: jobWithAdded,
+  StageFile: stageFile,
+  Artifact: artifactView,
+  Lineage: lineage,
+  Stats: statsView,
+  Queue: queueView,
+  Worker: workerView,
+  LostWorker: lostWorkerView,
+  Examination: examination,
+  Me: me,
+  Key: keyView,
+  MadeKey: madeKey,
+  Timeline: timelineView,
+  Trouble: troubleView,
+  LogLine: logLineView,
+  RedriveProgress: redriveProgress,
+  Heartbeat: heartbeatAnswer,
+  Redrive: redriveAnswer,
+  ClaimedTask: claimedTask,
+  SyncAnswer: syncAnswer,
+  FeedPage: feedPage,
+} satisfies Record<string, Schema>
 
 /** A page of a list. */
 export const pageOf = (item: Schema, more: Readonly<Record<string, Schema>> = {}): Schema => ({

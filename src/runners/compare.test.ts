@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Problem } from '../kernel/problem.ts'
+import type { Seen, SeenJob, SeenPod } from './compare.ts'
 import { compare, type Findings, type HeldWorker, lostOthers, type RunningStage } from './compare.ts'
 import { jobNameOf } from './names.ts'
-import type { Seen, SeenJob, SeenPod } from './runner.ts'
 
 const now = new Date('2026-11-15T12:00:00Z')
 const minutesAgo = (minutes: number) => new Date(now.getTime() - minutes * 60_000)

@@ -9,8 +9,54 @@
  * - Findings are applied under the usual guards: a stage fails only while it is running in that round, and a lease ends
  *   only under the epoch that was read. A finding that is applied twice takes effect once.
  */
+
+import type { Problem } from '../kernel/problem.ts'
 import { jobNameOf, podOf } from './names.ts'
-import type { FoundPods, LostWorker, Seen, SeenJob, SeenPod } from './runner.ts'
+
+export interface LostWorker {
+  readonly worker: string
+  readonly reason: 'worker pod disappeared'
+  /** The reason given by Kubernetes: `Evicted`, `OOMKilled`, … Null if it gives none, or the pod does not exist. */
+  readonly detail: string | null
+}
+
+/** Pods found by name, whoever created them. */
+export interface FoundPods {
+  /** The namespaces that were listed completely. */
+  readonly namespaces: readonly string[]
+  readonly pods: readonly Omit<SeenPod, 'stageId'>[]
+}
+
+export interface Seen {
+  /** The namespaces that were listed completely. Nothing is concluded about any other. */
+  readonly namespaces: readonly string[]
+  /** Namespaces that could not be listed, and why. */
+  readonly blind: readonly { readonly namespace: string; readonly problem: Problem }[]
+  readonly jobs: readonly SeenJob[]
+  readonly pods: readonly SeenPod[]
+}
+
+export interface SeenJob {
+  readonly namespace: string
+  readonly name: string
+  readonly stageId: string
+  readonly round: number
+  readonly state: 'active' | 'complete' | 'failed'
+  /** The reason given by Kubernetes for a failure: `DeadlineExceeded`, `BackoffLimitExceeded`, …, and its message. */
+  readonly reason: string | null
+  readonly message: string | null
+}
+
+export interface SeenPod {
+  readonly namespace: string
+  readonly name: string
+  /** Null if it is not scheduled yet. */
+  readonly node: string | null
+  readonly stageId: string
+  readonly phase: 'Pending' | 'Running' | 'Succeeded' | 'Failed' | 'Unknown'
+  /** Why it ended, if Kubernetes says so: `Evicted`, `OOMKilled`, … */
+  readonly reason: string | null
+}
 
 export interface RunningStage {
   readonly stageId: string
@@ -46,7 +92,7 @@ export interface Findings {
 export const vanishedReason = 'its Kubernetes job vanished'
 const patienceMs = 15 * 60_000
 
-export interface Comparison {
+interface Comparison {
   readonly now: Date
   readonly stages: readonly RunningStage[]
   readonly workers: readonly HeldWorker[]
@@ -115,10 +161,7 @@ export interface OtherWorker {
 }
 
 /** Finds the workers that are lost, and the namespaces in which the pods of the others were seen. */
-export function lostOthers(
-  workers: readonly OtherWorker[],
-  { namespaces, pods }: FoundPods,
-): { readonly lost: LostWorker[]; readonly alive: (readonly [worker: string, namespace: string])[] } {
+export function lostOthers(workers: readonly OtherWorker[], { namespaces, pods }: FoundPods) {
   const lost: LostWorker[] = []
   const alive: [string, string][] = []
   for (const { worker, node, name, namespace } of workers) {

@@ -6,16 +6,9 @@ import type * as Client from '@kubernetes/client-node'
 import { Problem } from '../kernel/problem.ts'
 import type { SettledKubernetes } from './settings.ts'
 
-export interface KubernetesApi {
-  /** The default namespace of Jobs. */
-  readonly namespace: string
-  createJob(namespace: string, job: Client.V1Job): Promise<void>
-  deleteJob(namespace: string, name: string): Promise<void>
-  jobs(namespace: string, selector: string): Promise<Client.V1Job[]>
-  pods(namespace: string, selector: string): Promise<Client.V1Pod[]>
-}
+export type KubernetesApi = Awaited<ReturnType<typeof openKubernetesApi>>
 
-export async function openKubernetesApi(settings: SettledKubernetes): Promise<KubernetesApi> {
+export async function openKubernetesApi(settings: SettledKubernetes) {
   const client = await loadClient()
   const config = configOf(client, settings)
   const options = client.createConfiguration({
@@ -27,19 +20,20 @@ export async function openKubernetesApi(settings: SettledKubernetes): Promise<Ku
   const core = new client.CoreV1Api(options)
   const { pageSize } = settings
   return {
+    /** The default namespace of Jobs. */
     namespace: settings.namespace ?? config.getContextObject(config.currentContext)?.namespace ?? 'default',
-    async createJob(namespace, body) {
+    async createJob(namespace: string, body: Client.V1Job): Promise<void> {
       await asking(() =>
         batch.createNamespacedJob({ namespace, body, fieldManager: 'pawl', fieldValidation: 'Strict' }),
       )
     },
-    async deleteJob(namespace, name) {
+    async deleteJob(namespace: string, name: string): Promise<void> {
       // Deletes in the background: the response does not wait for the pods, which shut down in their own time.
       await asking(() => batch.deleteNamespacedJob({ namespace, name, propagationPolicy: 'Background' }))
     },
-    jobs: (namespace, labelSelector) =>
+    jobs: (namespace: string, labelSelector: string) =>
       listed(pageSize, page => batch.listNamespacedJob({ namespace, labelSelector, ...page })),
-    pods: (namespace, labelSelector) =>
+    pods: (namespace: string, labelSelector: string) =>
       listed(pageSize, page => core.listNamespacedPod({ namespace, labelSelector, ...page })),
   }
 }
@@ -103,7 +97,7 @@ async function listed<T>(
       items.length = 0
       return asking(() => ask({}))
     })
-    if (!Array.isArray(page.items)) throw unreachable('its answer is no list')
+    if (!Array.isArray(page.items)) throw unreachable('its response is not a list')
     items.push(...page.items)
     next = page.metadata?._continue || undefined
   } while (next !== undefined)

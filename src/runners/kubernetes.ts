@@ -2,41 +2,59 @@
 import type { V1Job, V1Pod } from '@kubernetes/client-node'
 import { checkPodRules } from '../kernel/pod-rules.ts'
 import { Problem } from '../kernel/problem.ts'
+import type { FoundPods, Seen, SeenJob, SeenPod } from './compare.ts'
 import { type KubernetesApi, openKubernetesApi, statusOf } from './kubernetes-api.ts'
-import { manifestOf } from './manifest.ts'
+import { manifestOf, type StageToRun } from './manifest.ts'
 import { jobNameOf, labels, selectorOf } from './names.ts'
-import type { Ensured, FoundPods, Runner, Seen, SeenJob, SeenPod, StageToRun } from './runner.ts'
 import { type KubernetesSettings, type SettledKubernetes, settleKubernetes } from './settings.ts'
 
-export interface KubernetesRunner extends Runner {
-  /** The namespace for stages that do not name one. */
-  readonly namespace: string
+/** The stage itself is invalid, so retries cannot help. Any other refusal may be lifted. */
+export function isHopeless({ code, details }: Problem): boolean {
+  return code === 'OPTION_INVALID' || (code === 'KUBERNETES_REFUSED' && [400, 422].includes(Number(details.status)))
 }
 
-export async function openKubernetesRunner(given: KubernetesSettings = {}): Promise<KubernetesRunner> {
+export interface Ensured {
+  readonly stageId: string
+  /** Why the workers could not be started; undefined if they exist, whoever started them. */
+  readonly problem?: Problem
+}
+
+export type KubernetesRunner = Awaited<ReturnType<typeof openKubernetesRunner>>
+
+/** Starts and watches the workers of stages. Every method is idempotent, and any number of servers may call it. */
+export async function openKubernetesRunner(given: KubernetesSettings = {}) {
   const settings = settleKubernetes(given)
   const api = await openKubernetesApi(settings)
   return {
+    /** The namespace for stages that do not name one. */
     namespace: api.namespace,
-    ensure: stages =>
+
+    /** Starts the workers of stages that have none. A stage that fails to start does not hold up the others. */
+    ensure: (stages: readonly StageToRun[]): Promise<readonly Ensured[]> =>
       inTurn(
         stages,
         stage => make(api, settings, stage),
-        ({ stageId }, problem): Ensured => ({ stageId, problem }),
+        ({ stageId }, problem) => ({ stageId, problem }),
       ),
-    async stop({ namespace = api.namespace, ...round }) {
-      await api.deleteJob(namespace, jobNameOf(round)).catch(ignoringStatus(404))
+
+    /** Stops the workers of a round, if there are any left. */
+    async stop({ namespace, ...round }: { stageId: string; round: number; namespace?: string }): Promise<void> {
+      await api.deleteJob(namespace ?? api.namespace, jobNameOf(round)).catch(ignoringStatus(404))
     },
-    async inspect(requested) {
-      const names = [...new Set(requested.map(name => name ?? api.namespace))]
-      return merged(await inTurn(names, namespace => lookInto(api, settings, namespace), blindIn))
+
+    /** Lists Jobs and pods in these namespaces; undefined stands for the runner's own. */
+    async inspect(namespaces: readonly (string | undefined)[]): Promise<Seen> {
+      const names = [...new Set(namespaces.map(name => name ?? api.namespace))]
+      return merged(await inTurn(names, namespace => inspectNamespace(api, settings, namespace), blindIn))
     },
-    async findPods(spaces, names) {
+
+    /** Finds pods by name in these namespaces. */
+    async findPods(namespaces: readonly string[], names: ReadonlySet<string>): Promise<FoundPods> {
       const find = async (namespace: string): Promise<FoundPods> => {
         const pods = (await api.pods(namespace, '')).flatMap(pod => podIn(namespace, pod))
         return { namespaces: [namespace], pods: pods.filter(({ name }) => names.has(name)) }
       }
-      const found = await inTurn([...new Set(spaces)], find, () => ({ namespaces: [], pods: [] }))
+      const found = await inTurn([...new Set(namespaces)], find, () => ({ namespaces: [], pods: [] }))
       return { namespaces: found.flatMap(({ namespaces }) => namespaces), pods: found.flatMap(({ pods }) => pods) }
     },
   }
@@ -46,12 +64,12 @@ export async function openKubernetesRunner(given: KubernetesSettings = {}): Prom
  * Runs one item after the other. If one gets no response at all, the remaining ones fail with the same problem, because
  * each would wait as long. A response, even an error, concerns only its own item.
  */
-async function inTurn<Item, Done, Failed>(
+async function inTurn<Item, Result>(
   items: readonly Item[],
-  act: (item: Item) => Promise<Done>,
-  failed: (item: Item, problem: Problem) => Failed,
-): Promise<(Done | Failed)[]> {
-  const results: (Done | Failed)[] = []
+  act: (item: Item) => Promise<Result>,
+  failed: (item: Item, problem: Problem) => Result,
+): Promise<Result[]> {
+  const results: Result[] = []
   let away: Problem | undefined
   for (const item of items) {
     try {
@@ -81,7 +99,7 @@ function ignoringStatus(status: number) {
   }
 }
 
-async function lookInto(api: KubernetesApi, { instance }: SettledKubernetes, namespace: string): Promise<Seen> {
+async function inspectNamespace(api: KubernetesApi, { instance }: SettledKubernetes, namespace: string): Promise<Seen> {
   const selector = selectorOf(instance)
   const jobs = await api.jobs(namespace, selector)
   const pods = await api.pods(namespace, selector)
@@ -97,12 +115,12 @@ function blindIn(namespace: string, problem: Problem): Seen {
   return { namespaces: [], blind: [{ namespace, problem }], jobs: [], pods: [] }
 }
 
-function merged(looks: readonly Seen[]): Seen {
+function merged(parts: readonly Seen[]): Seen {
   return {
-    namespaces: looks.flatMap(({ namespaces }) => namespaces),
-    blind: looks.flatMap(({ blind }) => blind),
-    jobs: looks.flatMap(({ jobs }) => jobs),
-    pods: looks.flatMap(({ pods }) => pods),
+    namespaces: parts.flatMap(({ namespaces }) => namespaces),
+    blind: parts.flatMap(({ blind }) => blind),
+    jobs: parts.flatMap(({ jobs }) => jobs),
+    pods: parts.flatMap(({ pods }) => pods),
   }
 }
 

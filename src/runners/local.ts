@@ -4,7 +4,7 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 
-export interface LocalPoolOptions {
+interface LocalPoolOptions {
   /** The program and its first arguments. The queue and the drain time are appended. */
   readonly command: readonly string[]
   readonly env?: NodeJS.ProcessEnv
@@ -22,16 +22,7 @@ export interface LocalPoolOptions {
 /** A dismissed worker finishes its command, however long that takes, because the work would have to be repeated. */
 const drainSeconds = 86_400
 
-export interface LocalPool {
-  /**
-   * Sets the number of workers per queue; other queues get none. A surplus worker takes no more work, finishes what it
-   * has and ends. It counts until then.
-   */
-  resize(wanted: ReadonlyMap<string, number>): void
-  workers(): readonly { readonly queue: string; readonly pid: number }[]
-  /** Ends all workers and waits for them. Workers that take too long are killed. */
-  close(): Promise<void>
-}
+export type LocalPool = ReturnType<typeof localPool>
 
 interface Worker {
   readonly queue: string
@@ -40,7 +31,7 @@ interface Worker {
   isLeaving: boolean
 }
 
-export function localPool(options: LocalPoolOptions): LocalPool {
+export function localPool(options: LocalPoolOptions) {
   const { command, env, input, most, log, restartSeconds = 1, closeSeconds = 30 } = options
   const workers = new Set<Worker>()
   const notBefore = new Map<string, number>()
@@ -93,7 +84,11 @@ export function localPool(options: LocalPoolOptions): LocalPool {
   }
 
   return {
-    resize(wanted) {
+    /**
+     * Sets the number of workers per queue; other queues get none. A surplus worker takes no more work, finishes what it
+     * has and ends. It counts until then.
+     */
+    resize(wanted: ReadonlyMap<string, number>): void {
       if (isClosed) return
       const targets = shares(wanted, most)
       for (const queue of new Set([...workers].map(({ queue }) => queue))) {
@@ -103,7 +98,8 @@ export function localPool(options: LocalPoolOptions): LocalPool {
     },
     workers: () =>
       [...workers].flatMap(({ queue, child }) => (child.pid === undefined ? [] : [{ queue, pid: child.pid }])),
-    async close() {
+    /** Ends all workers and waits for them. Workers that take too long are killed. */
+    async close(): Promise<void> {
       isClosed = true
       for (const worker of workers) {
         dismiss(worker)

@@ -3,11 +3,11 @@ import { test } from 'node:test'
 import { parse } from 'yaml'
 import { faultsInShape } from '../../test/kubernetes/client-shapes.ts'
 import type { RunPlan } from '../kernel/datum.ts'
+import type { StageToRun } from './manifest.ts'
 import { manifestOf } from './manifest.ts'
 import { jobNameOf, labelValue, placeOf, podOf } from './names.ts'
-import type { StageToRun } from './runner.ts'
+import { yamlOf } from './render.ts'
 import { settleKubernetes } from './settings.ts'
-import { yamlOf } from './yaml.ts'
 
 const settings = settleKubernetes({})
 const run: RunPlan = { command: ['sh'], env: { A: 'a' }, secrets: {}, permanentExitCodes: [], mount: null }

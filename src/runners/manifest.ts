@@ -4,21 +4,37 @@
  * ended.
  *
  * - `completions` is out of reach. Otherwise a worker that exits normally because its node is drained would count as
- *   the
- *   end of the work, and no other would be started.
+ *   the end of the work, and no other would be started.
  * - `restartPolicy: Never`: a worker that dies takes its pod with it, so that the pod's end is the worker's end, and
- *   the
- *   name `node/pod` never stands for two processes.
+ *   the name `node/pod` never stands for two processes.
  * - Evicted and preempted pods do not count as failures. Others do, because a Job whose pods cannot work at all must
- *   end
- *   at some point. Kubernetes waits up to six minutes between failures, so a thousand of them take days.
+ *   end at some point. Kubernetes waits up to six minutes between failures, so a thousand of them take days.
  */
 import type { V1Container, V1EnvVar, V1Job, V1PodSpec, V1SecurityContext, V1Volume } from '@kubernetes/client-node'
-import type { SecretRef } from '../kernel/datum.ts'
+import type { KubernetesPlan, RunPlan, SecretRef } from '../kernel/datum.ts'
 import { Problem } from '../kernel/problem.ts'
 import { jobNameOf, labels, labelValue, workerNameInPod } from './names.ts'
-import type { StageToRun } from './runner.ts'
 import type { ManifestSettings } from './settings.ts'
+
+export interface StageToRun {
+  readonly jobId: string
+  readonly jobName: string
+  readonly stageId: string
+  readonly stageName: string
+  /** A queue of the stage's own, so that its tasks run in its image. */
+  readonly queue: string
+  /** Pods at once. */
+  readonly parallelism: number
+  readonly run: RunPlan
+  readonly runner: KubernetesPlan
+  /** A retried stage gets new workers in each round. */
+  readonly round: number
+}
+
+/** As set by the runner of the stage, else its parallelism. */
+export function podsOf({ pods }: KubernetesPlan, parallelism: number | null): number {
+  return pods ?? parallelism ?? 1
+}
 
 const outOfReach = 1_000_000_000
 const podFailures = 1_000
@@ -214,7 +230,7 @@ function environmentOf({ run }: StageToRun, { serverUrl }: ManifestSettings): V1
   const names = Object.keys(run.secrets)
   const taken = names.find(name => name.startsWith('PAWL_') || own.some(variable => variable.name === name))
   if (taken !== undefined) {
-    const must = 'have another name: NODE_NAME, POD_NAME and PAWL_… are the worker’s own'
+    const must = 'have a different name: NODE_NAME, POD_NAME and PAWL_… are reserved for the worker'
     throw new Problem('OPTION_INVALID', { at: 'run.secrets', option: taken, must })
   }
   const shared = Object.entries(run.env).filter(([name]) => isForFiles(name) && !names.includes(name))

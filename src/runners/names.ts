@@ -12,30 +12,17 @@ export function jobNameOf({ stageId, round }: { readonly stageId: string; readon
 /** The name of a worker in a pod. Kubernetes inserts the values when it starts the container. */
 export const workerNameInPod = '$(NODE_NAME)/$(POD_NAME)'
 
-export function workerNameOf({ node, name }: { readonly node: string; readonly name: string }): string {
-  return `${node}/${name}`
-}
-
-const jobName = /^pawl-[0-9a-f]{32}-[0-9]{1,9}$/
-
 /** Whether this can be the name of a Job created by Pawl. */
 export function isJobName(name: string): boolean {
-  return jobName.test(name)
+  return /^pawl-[0-9a-f]{32}-[0-9]{1,9}$/.test(name)
 }
 
-export interface PodName {
-  readonly node: string
-  readonly name: string
-  /** The Job that created the pod. */
-  readonly job: string
-  /** The stage of that Job, which need not be the stage of the task that the worker holds. */
-  readonly stageId: string
-}
-
-/** The pod of a worker, or undefined if the name is not that of a pod created by Pawl. */
-export function podOf(worker: string): PodName | undefined {
-  const { node, name, job, hex } =
-    /^(?<node>[^/]+)\/(?<name>(?<job>pawl-(?<hex>[0-9a-f]{32})-[0-9]{1,9})-[a-z0-9]+)$/.exec(worker)?.groups ?? {}
+/**
+ * The pod of a worker, the Job that created it, and the stage of that Job, which need not be the stage of the task that
+ * the worker holds. Undefined if the name is not that of a pod created by Pawl.
+ */
+export function podOf(worker: string) {
+  const [, node, name, job, hex] = /^([^/]+)\/((pawl-([0-9a-f]{32})-[0-9]{1,9})-[a-z0-9]+)$/.exec(worker) ?? []
   if (node === undefined || name === undefined || job === undefined || hex === undefined) return undefined
   return { node, name, job, stageId: hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-') }
 }

@@ -8,8 +8,8 @@ import type { KubernetesPlan, RunPlan } from '../kernel/datum.ts'
 import { parseJobSpec } from '../spec/parse-job-spec.ts'
 import { jobOfPipeline } from '../spec/pipeline.ts'
 import { manifestOf } from './manifest.ts'
+import { manifestsFor } from './render.ts'
 import { settleKubernetes } from './settings.ts'
-import { manifestsFor } from './stages-to-run.ts'
 
 function jobOf(run: Partial<RunPlan>, runner: Partial<KubernetesPlan> = {}): V1Job {
   const stage = stageToRun()

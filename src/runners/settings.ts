@@ -1,41 +1,43 @@
 /** Settings of the Kubernetes runner, given when the server starts. */
 
 import { noPodRules, type PodRules } from '../kernel/pod-rules.ts'
-import { checkOptions, type Fields, faultOf, field, nested, number, object, text } from '../schema/check.ts'
+import { checkOptions, faultOf, field, nested, number, type OptionsOf, object, orNull, text } from '../schema/check.ts'
 import { serverUrl } from '../schema/fields.ts'
 
-export interface KubernetesSettings {
+/** The syntax of namespaces and labels. */
+const dnsLabel = field<string>({ type: 'string', pattern: '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$' }, value =>
+  typeof value === 'string' && /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/.test(value)
+    ? undefined
+    : 'be lower-case letters, digits and dashes, at most 63',
+)
+
+const secretKey = nested({ secret: text(253), key: text(253) }, ['secret', 'key'])
+
+const fields = {
   /** How pods reach the server. Default: the Service of deploy/. */
-  readonly serverUrl?: string
+  serverUrl,
   /**
    * The image of Pawl. An init container copies Node and Pawl from it, so that the images of stages need neither, and
    * workers have the version of the server. Null: nothing is copied, and every image has `pawl` in its PATH.
    */
-  readonly pawlImage?: string | null
+  pawlImage: orNull(text(500)),
   /** The Secret with the API key of the workers; null if the server requires none. */
-  readonly keySecret?: { readonly secret: string; readonly key: string } | null
+  keySecret: orNull(secretKey),
   /** The default namespace of Jobs. Default: that of the server or the kubeconfig. */
-  readonly namespace?: string
+  namespace: dnsLabel,
   /** Distinguishes installations in one namespace. Default pawl. */
-  readonly instance?: string
+  instance: dnsLabel,
   /** Default: KUBECONFIG, ~/.kube/config, or the pod's own service account. */
-  readonly kubeconfig?: string
+  kubeconfig: text(4000),
   /** Timeout of one request to the API. Default 15. */
-  readonly requestSeconds?: number
+  requestSeconds: number({ from: 0.001, to: 600 }),
   /** Number of items per page of a list. Default 500. */
-  readonly pageSize?: number
+  pageSize: number({ from: 1, to: 10_000, whole: true }),
   /** Lists what stages may use in their pods. Default: nothing, not even an image. */
-  readonly allow?: PodRules
+  allow: field<PodRules>({}, value => faultOf(object, value)),
 }
 
-export interface ManifestSettings {
-  readonly serverUrl: string
-  readonly pawlImage: string | null
-  readonly keySecret: { readonly secret: string; readonly key: string } | null
-  readonly instance: string
-  /** Namespace of stages that name none; undefined leaves it to whoever applies the manifest. */
-  readonly namespace?: string
-}
+export type KubernetesSettings = OptionsOf<typeof fields>
 
 /** The names used in deploy/. A test checks that they agree. */
 export const usual = {
@@ -48,30 +50,12 @@ export const usual = {
   allow: noPodRules,
 } as const
 
-/** The syntax of namespaces and labels. */
-const dnsLabel = field({ type: 'string', pattern: '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$' }, value =>
-  typeof value === 'string' && /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/.test(value)
-    ? undefined
-    : 'be lower-case letters, digits and dashes, at most 63',
-)
-
-const fields = {
-  serverUrl,
-  pawlImage: field({}, value => (value === null ? undefined : faultOf(text(500), value))),
-  keySecret: field({}, value => {
-    const secret = nested({ secret: text(253), key: text(253) }, ['secret', 'key'])
-    return value === null ? undefined : faultOf(secret, value)
-  }),
-  namespace: dnsLabel,
-  instance: dnsLabel,
-  kubeconfig: text(4000),
-  requestSeconds: number({ from: 0.001, to: 600 }),
-  pageSize: number({ from: 1, to: 10_000, whole: true }),
-  allow: object,
-} satisfies Fields
-
-export type SettledKubernetes = KubernetesSettings &
-  ManifestSettings & { readonly requestSeconds: number; readonly pageSize: number; readonly allow: PodRules }
+/** The settings with their defaults. A manifest without a namespace leaves it to whoever applies it. */
+export type SettledKubernetes = KubernetesSettings & Required<Omit<KubernetesSettings, 'namespace' | 'kubeconfig'>>
+export type ManifestSettings = Pick<
+  SettledKubernetes,
+  'serverUrl' | 'pawlImage' | 'keySecret' | 'instance' | 'namespace'
+>
 
 export function settleKubernetes(given: KubernetesSettings): SettledKubernetes {
   checkOptions(given, fields, 'kubernetes')

@@ -87,9 +87,9 @@ function hiding(schema: Schema, hidden: Readonly<Record<string, unknown>>): obje
 
 export function text(longest: number): Field<string> {
   return field({ type: 'string', minLength: 1, maxLength: longest, pattern: '^[^\\u0000]*$' }, value => {
-    if (typeof value !== 'string' || value.length === 0) return 'be a text that is not empty'
+    if (typeof value !== 'string' || value.length === 0) return 'be a non-empty string'
     if (value.length > longest) return `have at most ${longest} characters`
-    return /\0/.test(value) || !value.isWellFormed() ? 'hold no NUL and no broken characters' : undefined
+    return /\0/.test(value) || !value.isWellFormed() ? 'contain no NUL and no invalid Unicode' : undefined
   })
 }
 
@@ -189,10 +189,12 @@ export const object: Field<Record<string, unknown>> = field({ type: 'object' }, 
 
 export const callback = field({}, value => (typeof value === 'function' ? undefined : 'be a function'))
 
-export const abortSignal = field({}, value => (value instanceof AbortSignal ? undefined : 'be an AbortSignal'))
+export const abortSignal = field<AbortSignal>({}, value =>
+  value instanceof AbortSignal ? undefined : 'be an AbortSignal',
+)
 
 export const moment: Field<Date | string> = field({ type: 'string', format: 'date-time' }, value => {
   const date = value instanceof Date ? value : typeof value === 'string' ? new Date(value) : undefined
-  if (date === undefined || Number.isNaN(date.getTime())) return 'be a Date or an ISO 8601 text'
+  if (date === undefined || Number.isNaN(date.getTime())) return 'be a Date or an ISO 8601 string'
   return date.getUTCFullYear() < 1970 || date.getUTCFullYear() > 9999 ? 'be between the years 1970 and 9999' : undefined
 })

@@ -36,7 +36,7 @@ export const serverUrl = field<string>({ type: 'string' }, value =>
 
 /** The name of a database schema. */
 export const schemaName = field<string>({ type: 'string' }, value =>
-  typeof value === 'string' && /^[a-z_][a-z0-9_]{0,50}$/.test(value) ? undefined : 'be a plain lower-case name',
+  typeof value === 'string' && /^[a-z_][a-z0-9_]{0,50}$/.test(value) ? undefined : 'be a lower-case name',
 )
 
 const w3c = /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/

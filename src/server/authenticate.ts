@@ -1,12 +1,20 @@
 /**
- * Authenticates requests and checks permissions. A server on a loopback address needs no keys, because whoever
+ * Authenticates requests. A server on a loopback address needs no keys, because whoever
  * reaches it controls the machine. But a web page in a browser on the machine reaches it too, so a request without a
  * key must not look like one from a page.
  */
 import type { FastifyRequest } from 'fastify'
 import { Problem } from '../kernel/problem.ts'
-import { may, type Permission, type Role, roles } from '../kernel/role.ts'
-import type { KeyView } from '../protocol/admin/keys.ts'
+import type { Role } from '../kernel/role.ts'
+import type { KeyView } from '../protocol/admin/admin.ts'
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    asker: Asker | null
+    /** The key was checked before the whole body had arrived. */
+    isBodyLate: boolean
+  }
+}
 
 export interface Asker {
   /** The actor in events; undefined: the engine's default for the request. */
@@ -49,16 +57,20 @@ export async function authenticate(keys: KeyRules, request: FastifyRequest, dial
   return { name: undefined, roles: ['admin'], queues: null, holder: '' }
 }
 
-/** Throws unless the asker has one of these permissions. */
-export function requirePermission(
-  { roles: held }: Pick<Asker, 'roles'>,
-  permission: Permission | readonly Permission[],
-): void {
-  const wanted = [permission].flat()
-  const suffices = (some: Role | readonly Role[]) => wanted.some(each => may(some, each))
-  if (suffices(held)) return
-  const able = (Object.keys(roles) as Role[]).filter(suffices)
-  throw new Problem('KEY_REFUSED', { role: held.join(', '), lacks: wanted.join(' or '), able })
+export async function identify(keys: KeyRules, request: FastifyRequest, dialect?: KeyShown): Promise<void> {
+  request.asker = await authenticate(keys, request, dialect)
+  request.isBodyLate = !request.raw.complete
+}
+
+/**
+ * Checks the key again if the body had not arrived when the key was first checked. Otherwise a client could keep a
+ * request open until its key is revoked, and then send the rest.
+ */
+export function checkKeyAgain(keys: KeyRules, dialect?: KeyShown) {
+  return async (request: FastifyRequest): Promise<void> => {
+    const isKeyed = request.asker !== null && request.asker.holder !== ''
+    if (isKeyed && request.isBodyLate) await authenticate(keys, request, dialect)
+  }
 }
 
 /** Refuses hosts that foreign DNS may point here, and pages of other sites: neither may use this machine. */

@@ -1,17 +1,15 @@
 /** Serves a dialect: its routes under their own root, its header for keys, and errors in its format. */
 import { Readable } from 'node:stream'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { engineFor } from '../dialects/askers-engine.ts'
 import { type Answer, type Dialect, type DialectRoute, type Fault, good } from '../dialects/dialect.ts'
 import { openApiOf } from '../dialects/docs.ts'
 import type { Log } from '../engine/context.ts'
+import { demandPermission } from '../engine/queue-scope.ts'
 import { type Problem, problems } from '../kernel/problem.ts'
-import { engineFor } from './askers-engine.ts'
-import { type Asker, refusePages, requirePermission } from './authenticate.ts'
-import { callOf, checkKeyAgain, identify, type Served } from './bind.ts'
-import { requireUnrevoked } from './calls.ts'
-import { missing } from './not-found.ts'
-import { logBug, problemIn, setRetryAfter } from './problems.ts'
-import type { HttpInput } from './read-request.ts'
+import { type Asker, checkKeyAgain, identify, refusePages } from './authenticate.ts'
+import { callOf, type HttpInput, requireUnrevoked, type Served } from './bind.ts'
+import { logBug, missing, problemIn, setRetryAfter } from './problems.ts'
 
 /** `root`: the prefix of its paths, without a trailing slash. */
 export function bindDialect(app: FastifyInstance, served: Served, dialect: Dialect, root: string, log: Log): void {
@@ -68,8 +66,8 @@ function bindRoute(scope: FastifyInstance, served: Served, dialect: Dialect, rou
       if (route.needs === null) return
       if (route.method === 'GET' && route.needs !== 'read') refusePages(request)
       await identify(keys, request, dialect)
-      requirePermission(request.asker!, route.needs)
-      if (route.also !== undefined) requirePermission(request.asker!, route.also)
+      demandPermission(request.asker!.roles, route.needs)
+      if (route.also !== undefined) demandPermission(request.asker!.roles, route.also)
     },
     preHandler: checkKeyAgain(keys, dialect),
     handler: (request, reply) =>
@@ -77,8 +75,8 @@ function bindRoute(scope: FastifyInstance, served: Served, dialect: Dialect, rou
         const { params, query, body } = request as HttpInput
         const asker = request.asker ?? nobody
         const engine = engineFor(served, asker)
-        const said = { params, query, body, call: callOf(request, asker), lastEventId: lastIdIn(request) }
-        const answer = await route.handle({ engine, root, heartbeatSeconds, settings, signal, ...said })
+        const input = { params, query, body, call: callOf(request, asker), lastEventId: lastIdIn(request) }
+        const answer = await route.handle({ engine, root, heartbeatSeconds, settings, signal, ...input })
         requireUnrevoked(signal)
         if (answer.stream !== undefined) closeWith(reply, streams.open(asker))
         return send(reply, answer)

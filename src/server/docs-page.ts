@@ -1,10 +1,12 @@
 /** The docs page of the API, made from the same registry as the OpenAPI document. It loads nothing else. */
 import { createHash } from 'node:crypto'
+import type { FastifyInstance } from 'fastify'
 import { problems } from '../kernel/problem.ts'
 import { permissions, type Role, roles } from '../kernel/role.ts'
-import type { OperationEntry } from '../protocol/operation.ts'
-import { namedOperations, takesKey } from '../protocol/operations.ts'
+import { type OperationEntry, takesKey } from '../protocol/operation.ts'
+import { namedOperations } from '../protocol/operations.ts'
 import type { Fields, Schema } from '../schema/check.ts'
+import { openApi } from './open-api.ts'
 
 const style = `
   body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color-scheme: light dark }
@@ -15,13 +17,22 @@ const style = `
   tr:target { background: #fd08 }`
 
 /** Nothing is loaded and nothing runs. The one style sheet is allowed by its hash. */
-export const docsPolicy = [
+const docsPolicy = [
   "default-src 'none'",
   `style-src 'sha256-${createHash('sha256').update(style).digest('base64')}'`,
   "base-uri 'none'",
   "form-action 'none'",
   "frame-ancestors 'none'",
 ].join('; ')
+
+export function bindDocs(app: FastifyInstance): void {
+  const document = JSON.stringify(openApi())
+  const page = docsPage()
+  app.get('/openapi.json', (_request, reply) => reply.type('application/json').send(document))
+  app.get('/docs', (_request, reply) =>
+    reply.type('text/html; charset=utf-8').header('content-security-policy', docsPolicy).send(page),
+  )
+}
 
 export function docsPage(): string {
   return `<!doctype html>

@@ -4,8 +4,11 @@
  */
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Engine } from '../engine/engine.ts'
+import { Problem } from '../kernel/problem.ts'
 import type { FeedEvent, FeedPage, FeedQuery } from '../protocol/tasks/tasks.ts'
+import type { Asker } from './authenticate.ts'
 
 /** Events held in memory for each slow client: one page, as objects and as text. */
 const eventsPerPage = 50
@@ -16,6 +19,33 @@ const slowestMs = 30_000
 export interface StreamSource {
   readonly engine: Pick<Engine, 'follow'>
   readonly heartbeatSeconds: number
+}
+
+/** A HEAD gets the headers of the plain answer: a stream has no end. */
+export function wantsStream({ headers, method }: FastifyRequest): boolean {
+  return method === 'GET' && headers.accept?.includes('text/event-stream') === true
+}
+
+/** Answers a request with a stream of the events that the query selects. */
+export async function answerWithStream(
+  served: StreamSource & { readonly streams: Streams },
+  request: FastifyRequest,
+  reply: FastifyReply,
+  query: FeedQuery,
+  signal: AbortSignal,
+): Promise<FastifyReply> {
+  const last = request.headers['last-event-id']
+  // A client that reconnects continues after the last event that it saw, wherever the stream first began.
+  const { latest: _, ...filter } = query
+  const from = typeof last === 'string' && last !== '' ? { ...filter, cursor: last } : query
+  const close = served.streams.open(request.asker!)
+  try {
+    // Once the stream begins, the framework no longer answers; before that it can still answer with a problem.
+    await streamEvents(served, from, reply.raw, signal, () => reply.hijack())
+  } finally {
+    close()
+  }
+  return reply
 }
 
 /** Streams until the signal aborts. An error of the first read is thrown before the stream begins. */
@@ -80,4 +110,42 @@ function* inChunks(frames: readonly string[]): Generator<string> {
 function frame({ cursor, ...event }: FeedEvent): string {
   const { type } = event
   return `id: ${cursor}\n${type === null ? '' : `event: ${type}\n`}data: ${JSON.stringify(event)}\n\n`
+}
+
+export interface StreamLimits {
+  readonly maxStreams: number
+  readonly maxStreamsPerKey: number
+}
+
+export interface Streams {
+  /** Reserves a place for a stream. Call the returned function to release it. */
+  open(asker: Pick<Asker, 'holder'>): () => void
+}
+
+/**
+ * Limits open streams. Each holds memory as long as its client is connected, even if the client never reads. There is a
+ * limit for all streams and one per key, so that one client cannot take the places of all others.
+ */
+export function limitStreams({ maxStreams, maxStreamsPerKey }: StreamLimits): Streams {
+  const openOf = new Map<string, number>()
+  let all = 0
+  return {
+    open({ holder }) {
+      const mine = openOf.get(holder) ?? 0
+      // Without keys, clients cannot be told apart, so only the total limit applies.
+      if (holder !== '' && mine >= maxStreamsPerKey) throw new Problem('STREAMS_OF_KEY', { most: maxStreamsPerKey })
+      if (all >= maxStreams) throw new Problem('STREAMS_FULL', { most: maxStreams })
+      all += 1
+      openOf.set(holder, mine + 1)
+      let isOpen = true
+      return () => {
+        if (!isOpen) return
+        isOpen = false
+        all -= 1
+        const left = openOf.get(holder)! - 1
+        if (left === 0) openOf.delete(holder)
+        else openOf.set(holder, left)
+      }
+    },
+  }
 }

@@ -2,10 +2,25 @@
  * Metrics for Prometheus. Metrics of the database are the same on every server, so read them with `max by`, not `sum`. The
  * help text of a metric says if it is about the process.
  */
+import type { FastifyInstance } from 'fastify'
 import { Counter, Gauge, Histogram, type Metric, Registry } from 'prom-client'
 import type { Engine } from '../engine/engine.ts'
-import { upperSeconds } from '../kernel/histogram.ts'
-import { maxLabels, otherLabel } from '../kernel/metric-labels.ts'
+import { demandPermission } from '../engine/queue-scope.ts'
+import { maxLabels, otherLabel, upperSeconds } from '../kernel/metrics.ts'
+import { authenticate, type KeyRules } from './authenticate.ts'
+
+/** Counts every answer of the app by the pattern of its route, and serves the metrics. */
+export function bindMetrics(app: FastifyInstance, own: FastifyInstance, engine: Engine, keys: KeyRules): void {
+  const metrics = makeMetrics(engine)
+  app.addHook('onResponse', async (request, reply) => {
+    const route = request.routeOptions.url ?? 'none'
+    metrics.onRequest(route, request.method, reply.statusCode, reply.elapsedTime / 1000)
+  })
+  own.get('/metrics', {
+    onRequest: async request => demandPermission((await authenticate(keys, request)).roles, 'read'),
+    handler: async (_request, reply) => reply.type(metrics.contentType).send(await metrics.text()),
+  })
+}
 
 export interface Metrics {
   readonly contentType: string
@@ -29,12 +44,12 @@ export function makeMetrics(engine: Source): Metrics {
   const [registry] = registers as [Registry]
   const http = new Histogram({
     name: 'pawl_http_request_seconds',
-    help: 'Requests by route, method and status. Of this process.',
+    help: 'Duration of HTTP requests by route, method and status. Covers this process only.',
     labelNames: ['route', 'method', 'status'],
     buckets: httpBuckets,
     registers,
   })
-  const up = new Gauge({ name: 'pawl_store_up', help: '1: the store answered. Of this process.', registers })
+  const up = new Gauge({ name: 'pawl_store_up', help: '1 if the store answered this process, else 0.', registers })
   const shared = sharedMetrics(registry)
   const own = ownMetrics(registry, engine.context)
 
@@ -69,46 +84,28 @@ export function makeMetrics(engine: Source): Metrics {
 }
 
 const counters = {
-  queued: ['pawl_queued_total', 'Tasks that were queued, or queued again by an operator.'],
-  claimed: ['pawl_claims_total', 'Tasks that were claimed.'],
-  started: ['pawl_starts_total', 'Attempts that began.'],
-  retried: ['pawl_retries_total', 'Attempts that ended without a result and whose task went back to the queue.'],
-  failures: ['pawl_failures_total', 'Attempts that failed, timed out, or set their task aside.'],
-  lost: ['pawl_lease_expiries_total', 'Leases that ran out.'],
+  queued: ['pawl_queued_total', 'Tasks queued, including tasks that an operator queued again.'],
+  claimed: ['pawl_claims_total', 'Tasks claimed.'],
+  started: ['pawl_starts_total', 'Attempts started.'],
+  retried: ['pawl_retries_total', 'Attempts that ended without a result, so that their task is retried.'],
+  failures: ['pawl_failures_total', 'Attempts that failed, timed out, or moved their task to the dead-letter queue.'],
+  lost: ['pawl_lease_expiries_total', 'Leases that expired.'],
 } as const
 const ends = ['succeeded', 'skipped', 'failed', 'cancelled', 'expired', 'dead_lettered']
 
 /** Metrics of the database. While it is unavailable there are no values, because old ones would look like new ones. */
 function sharedMetrics(registry: Registry) {
-  const registers = [registry]
-  const moves = Object.entries(counters).map(([what, [name, help]]) => {
-    return { what, counter: new Counter({ name, help: `${help} Of all processes.`, labelNames: ['type'], registers }) }
-  })
-  const ended = new Counter({
-    name: 'pawl_ended_total',
-    help: 'Tasks that ended, by how. Of all processes.',
-    labelNames: ['type', 'state'],
-    registers,
-  })
-  const gauge = (name: string, help: string) =>
-    new Gauge({ name, help: `${help} Of all processes.`, labelNames: ['queue'], registers })
-  const due = gauge('pawl_queue_due', 'Tasks that may be claimed now.')
-  const scheduled = gauge('pawl_queue_scheduled', 'Tasks that wait for their time.')
-  const held = gauge('pawl_queue_held', 'Tasks that a worker holds.')
-  const oldest = gauge('pawl_queue_oldest_due_seconds', 'How long the oldest due task has been waiting.')
-  const deadLetters = new Gauge({ name: 'pawl_dlq_count', help: 'Dead letters now. Of all processes.', registers })
-  const feedLag = new Gauge({
-    name: 'pawl_feed_lag_seconds',
-    help: 'Age of the oldest event that the feed cannot show yet. Of all processes.',
-    registers,
-  })
+  const { counter, gauge, histogram } = metricsIn(registry, 'Covers all processes.')
+  const moves = Object.entries(counters).map(([what, [name, help]]) => ({ what, counter: counter(name, help, 'type') }))
+  const ended = counter('pawl_ended_total', 'Tasks that ended, by final state.', 'type', 'state')
+  const due = gauge('pawl_queue_due', 'Tasks that can be claimed now.', 'queue')
+  const scheduled = gauge('pawl_queue_scheduled', 'Tasks scheduled for later.', 'queue')
+  const held = gauge('pawl_queue_held', 'Tasks held by workers.', 'queue')
+  const oldest = gauge('pawl_queue_oldest_due_seconds', 'Time that the oldest due task has been waiting.', 'queue')
+  const deadLetters = gauge('pawl_dlq_count', 'Tasks in the dead-letter queue.')
+  const feedLag = gauge('pawl_feed_lag_seconds', 'Age of the oldest event that the feed does not show yet.')
   let latencies: readonly Series[] = []
-  addHistogram(
-    registry,
-    'pawl_task_seconds',
-    'Time in a phase: queue (until it began), run. Of all processes.',
-    () => latencies,
-  )
+  histogram('pawl_task_seconds', 'Time that tasks spend in a phase: queue (until the start) or run.', () => latencies)
 
   return (totals: Totals | undefined) => {
     for (const metric of [...moves.map(({ counter }) => counter), ended, due, scheduled, held, oldest]) metric.reset()
@@ -154,38 +151,21 @@ function latencySeries(moves: Totals['moves']): Series[] {
 
 /** Metrics of this process. */
 function ownMetrics(registry: Registry, { metrics }: Source['context']) {
-  const registers = [registry]
-  const conflicts = new Counter({
-    name: 'pawl_claim_conflicts_total',
-    help: 'Claims that lost a race for a task to another claim. Of this process.',
-    registers,
-  })
-  const renewals = new Counter({
-    name: 'pawl_lease_renewals_total',
-    help: 'Leases that were renewed. Of this process.',
-    registers,
-  })
-  const connections = new Gauge({
-    name: 'pawl_store_connections',
-    help: 'Connections to the store that are in use and idle, and what waits for one. Of this process.',
-    labelNames: ['state'],
-    registers,
-  })
-  const most = new Gauge({
-    name: 'pawl_store_connections_max',
-    help: 'The most connections to the store. Of this process.',
-    registers,
-  })
-  addHistogram(
-    registry,
-    'pawl_statement_seconds',
-    'From sending a statement until its answer. Of this process.',
-    () => [{ labels: {}, ...metrics.statements }],
+  const { counter, gauge, histogram } = metricsIn(registry, 'Covers this process only.')
+  const conflicts = counter('pawl_claim_conflicts_total', 'Claims that lost a race to another claim.')
+  const renewals = counter('pawl_lease_renewals_total', 'Leases renewed.')
+  const connections = gauge(
+    'pawl_store_connections',
+    'Connections to the store: in use, idle, and callers waiting for one.',
+    'state',
   )
-  addHistogram(
-    registry,
+  const most = gauge('pawl_store_connections_max', 'Maximum number of connections to the store.')
+  histogram('pawl_statement_seconds', 'Time from sending a statement to receiving its result.', () => [
+    { labels: {}, ...metrics.statements },
+  ])
+  histogram(
     'pawl_event_loop_blocked_seconds',
-    'How long nobody was answered, each time the event loop was blocked beyond its bound. Of this process.',
+    'Duration of each pause in which the event loop was blocked for longer than the limit.',
     () => [{ labels: {}, ...metrics.blocked }],
   )
   return () => {
@@ -199,9 +179,22 @@ function ownMetrics(registry: Registry, { metrics }: Source['context']) {
   }
 }
 
+/** Makes metrics of a registry. `scope`: the end of their help text. */
+function metricsIn(registry: Registry, scope: string) {
+  const options = (name: string, help: string, labelNames: string[]) => {
+    return { name, help: `${help} ${scope}`, labelNames, registers: [registry] }
+  }
+  return {
+    counter: (name: string, help: string, ...labels: string[]) => new Counter(options(name, help, labels)),
+    gauge: (name: string, help: string, ...labels: string[]) => new Gauge(options(name, help, labels)),
+    histogram: (name: string, help: string, read: () => readonly Series[]) =>
+      addHistogram(registry, name, `${help} ${scope}`, read),
+  }
+}
+
 interface Series {
   readonly labels: Record<string, string>
-  /** By bucket of kernel/histogram.ts. */
+  /** By bucket of kernel/metrics.ts. */
   readonly counts: readonly number[]
   readonly sumSeconds: number
 }

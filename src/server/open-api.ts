@@ -1,15 +1,13 @@
 /** The OpenAPI document, read off the registry of operations, the views and the problems. */
-
 import { permissions, type Role, roles } from '../kernel/role.ts'
-import type { OperationEntry } from '../protocol/operation.ts'
-import { hasBody, namedOperations, problemsOf, takesKey } from '../protocol/operations.ts'
-import { views } from '../protocol/views.ts'
+import { bodyFields, hasBody, type OperationEntry, takesKey, views } from '../protocol/operation.ts'
+import { namedOperations } from '../protocol/operations.ts'
+import { flag, ref, text } from '../protocol/shapes.ts'
 import { nested, type Schema } from '../schema/check.ts'
 import { name } from '../schema/fields.ts'
-import { besideName } from '../spec/named-job.ts'
-import { jobSpecSchema } from '../spec/schema.ts'
-import { problemResponses, problemSchema, sharedResponses } from './problem-responses.ts'
-import { servicePaths } from './service-paths.ts'
+import { jobSpecSchema } from '../spec/job-spec.ts'
+import { besideName } from '../spec/parse-job-spec.ts'
+import { commonProblems, problemResponses, problemSchema, problemsOf, sharedResponses } from './problem-responses.ts'
 
 const about =
   'A durable job engine. Each dialect that the server speaks has a document of its own: `/dialects/<name>/openapi.json`.'
@@ -85,20 +83,20 @@ const idempotencyKey: Schema = {
   name: 'Idempotency-Key',
   in: 'header',
   description:
-    'A request that is sent again within 24 hours gets its first answer again and has no second effect. The key of a refused request is free again.',
+    'A request that is repeated with the same key within 24 hours gets the first answer and has no second effect. A refused request leaves its key free.',
   schema: { type: 'string', minLength: 1, maxLength: 200 },
 }
 
 const claimKey: Schema = {
   ...idempotencyKey,
   description:
-    'A claim that is sent again within 24 hours gets the same tasks, as far as they are still held, and claims no more. If it got none, the key is free again.',
+    'A claim repeated with the same key within 24 hours returns its tasks that are still held, and no others. A claim that got none leaves its key free.',
 }
 
 const traceparent: Schema = {
   name: 'traceparent',
   in: 'header',
-  description: 'W3C trace context. It is stored with the job, or with tasks that have none of their own.',
+  description: 'W3C trace context. It is stored with the job, or with tasks that have no trace context of their own.',
   schema: { type: 'string' },
 }
 
@@ -108,9 +106,8 @@ const headersOf = ({ permission }: OperationEntry) =>
 
 const isList = (schema: Schema) => [schema, ...((schema.anyOf as Schema[]) ?? [])].some(({ type }) => type === 'array')
 
-function bodyOf({ path, body = {}, list, acceptsSingle, spec, required = [] }: OperationEntry): Schema {
-  const named = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!)
-  const fields = Object.fromEntries(Object.entries(body).filter(([name]) => !named.includes(name)))
+function bodyOf(operation: OperationEntry): Schema {
+  const { list, acceptsSingle, spec, required = [] } = operation
   const many = list && { type: 'array', items: list, maxItems: 10_000 }
   const schema =
     spec === 'job'
@@ -118,7 +115,7 @@ function bodyOf({ path, body = {}, list, acceptsSingle, spec, required = [] }: O
       : spec === 'stages'
         ? { type: 'array', items: { $ref: '#/components/schemas/AddedStage' } }
         : list === undefined
-          ? nested(fields, required)
+          ? nested(bodyFields(operation), required)
           : acceptsSingle
             ? { anyOf: [list, many] }
             : many
@@ -144,4 +141,52 @@ function refersInside(schema: Schema): Schema {
 
 function roleTable(): string {
   return (Object.keys(roles) as Role[]).map(role => `- ${role}: ${roles[role].join(', ')}`).join('\n')
+}
+
+const alive: Schema = { type: 'object', required: ['ok'], properties: { ok: flag } }
+
+const json = (schema: Schema) => ({ 'application/json': { schema } })
+
+/** A route that needs no key. */
+const open = (operationId: string, summary: string, content: Schema): Schema => ({
+  operationId,
+  summary,
+  tags: ['service'],
+  security: [],
+  parameters: [],
+  responses: { 200: { description: summary, content }, ...problemResponses(['REQUEST_INVALID', 'SERVER_CLOSING']) },
+})
+
+const ready = open('ready', 'Check that the store accepts writes. For readiness probes.', json(alive))
+
+/** Routes that are not operations of the engine. */
+export const servicePaths: Readonly<Record<string, { readonly get: Schema }>> = {
+  '/v1/me': {
+    get: {
+      operationId: 'me',
+      summary: 'Show the caller and the permissions of its key.',
+      tags: ['me'],
+      parameters: [],
+      responses: { 200: { description: 'The caller.', content: json(ref('Me')) }, ...problemResponses(commonProblems) },
+    },
+  },
+  '/healthz': { get: open('health', 'Check that the process runs. For liveness probes.', json(alive)) },
+  '/readyz': {
+    get: { ...ready, responses: { ...(ready.responses as Schema), ...problemResponses(commonProblems) } },
+  },
+  '/metrics': {
+    get: {
+      operationId: 'metrics',
+      summary: 'Get the metrics in the text format of Prometheus.',
+      description: 'Needs the permission `read`.',
+      tags: ['service'],
+      parameters: [],
+      responses: {
+        200: { description: 'All metrics.', content: { 'text/plain': { schema: text } } },
+        ...problemResponses(commonProblems),
+      },
+    },
+  },
+  '/openapi.json': { get: open('openApi', 'Get this document.', json({ type: 'object' })) },
+  '/docs': { get: open('docs', 'Show the routes and problems as an HTML page.', { 'text/html': { schema: text } }) },
 }

@@ -1,8 +1,9 @@
 import type { Log } from '../engine/context.ts'
+import { withoutUndefined } from '../kernel/without-undefined.ts'
 import { type DialectName, dialectNames } from '../protocol/dialects.ts'
-import { callback, checkOptions, field, number, oneOf, orNull, text } from '../schema/check.ts'
+import { callback, checkOptions, field, flag, number, oneOf, orNull, text } from '../schema/check.ts'
 import { settingFields } from '../schema/fields.ts'
-import { longestYaml } from '../spec/yaml-limits.ts'
+import { longestYaml } from '../spec/json-bounds.ts'
 import { isLoopback } from './authenticate.ts'
 
 /** Options of `startServer`. */
@@ -43,67 +44,57 @@ export interface ServerOptions {
   readonly log?: Log
 }
 
-export const defaultPort = 7295
-export const defaultRequestSeconds = 30
-export const defaultKeepAliveSeconds = 75
-/** Workers of Jobnik and Falconeri send no heartbeats. Jobnik's own deployment waits this long. */
-export const silentLeaseSeconds = 86_400
 /** The prefix of Pawl's own routes while a dialect is served at `/`. */
 export const ownRoot = '/pawl'
 
-export const dialectList = field({ type: 'array', items: { type: 'string', enum: dialectNames } }, value =>
-  Array.isArray(value) && value.every(item => dialectNames.includes(item))
-    ? undefined
-    : `be a list of ${dialectNames.join(', ')}`,
-)
+const streamCount = number({ from: 1, to: 100_000, whole: true })
 
-export const blockBound = number({ from: 0, to: 600 })
-export const requestSeconds = number({ from: 1, to: 3600 })
-export const keepAliveSeconds = number({ from: 1, to: 3600 })
-export const defaultStreams = { maxStreams: 500, maxStreamsPerKey: 100 }
-export const streamCount = number({ from: 1, to: 100_000, whole: true })
-export const bodyBytes = number({ from: 1000, to: 500 * 1_048_576, whole: true })
-export const yamlBytes = number({ from: 1000, to: longestYaml, whole: true })
-export const defaultBodyBytes = 32 * 1_048_576
-
-const fields = {
+export const serverFields = {
   host: text(255),
   port: number({ from: 0, to: 65_535, whole: true }),
-  keysOnly: oneOf([true, false]),
-  maxBodyBytes: bodyBytes,
-  maxYamlBytes: yamlBytes,
-  requestSeconds,
-  keepAliveSeconds,
+  keysOnly: flag,
+  maxBodyBytes: number({ from: 1000, to: 500 * 1_048_576, whole: true }),
+  maxYamlBytes: number({ from: 1000, to: longestYaml, whole: true }),
+  requestSeconds: number({ from: 1, to: 3600 }),
+  keepAliveSeconds: number({ from: 1, to: 3600 }),
   heartbeatSeconds: number({ from: 0.1, to: 60 }),
-  dialects: dialectList,
+  dialects: field({ type: 'array', items: { type: 'string', enum: dialectNames } }, value =>
+    Array.isArray(value) && value.every(item => dialectNames.includes(item))
+      ? undefined
+      : `be a list of ${dialectNames.join(', ')}`,
+  ),
   rootDialect: orNull(oneOf(dialectNames)),
   jobnikLeaseSeconds: settingFields.leaseSeconds,
   falconeriLeaseSeconds: settingFields.leaseSeconds,
-  blockedSeconds: blockBound,
+  blockedSeconds: number({ from: 0, to: 600 }),
   maxStreams: streamCount,
   maxStreamsPerKey: streamCount,
   log: callback,
 }
 
+/** Workers of Jobnik and Falconeri send no heartbeats. Jobnik's own deployment waits this long. */
+const silentLeaseSeconds = 86_400
+
+export const serverDefaults = {
+  host: '127.0.0.1',
+  port: 7295,
+  maxBodyBytes: 32 * 1_048_576,
+  maxYamlBytes: longestYaml,
+  requestSeconds: 30,
+  keepAliveSeconds: 75,
+  heartbeatSeconds: 10,
+  dialects: [],
+  rootDialect: null,
+  jobnikLeaseSeconds: silentLeaseSeconds,
+  falconeriLeaseSeconds: silentLeaseSeconds,
+  blockedSeconds: 1,
+  maxStreams: 500,
+  maxStreamsPerKey: 100,
+  log() {},
+} satisfies ServerOptions
+
 export function serverSettings(options: ServerOptions): Required<ServerOptions> {
-  checkOptions(options, fields, 'server')
-  const host = options.host ?? '127.0.0.1'
-  return {
-    host,
-    port: options.port ?? defaultPort,
-    keysOnly: options.keysOnly === true || !isLoopback(host),
-    maxBodyBytes: options.maxBodyBytes ?? defaultBodyBytes,
-    maxYamlBytes: options.maxYamlBytes ?? longestYaml,
-    requestSeconds: options.requestSeconds ?? defaultRequestSeconds,
-    keepAliveSeconds: options.keepAliveSeconds ?? defaultKeepAliveSeconds,
-    heartbeatSeconds: options.heartbeatSeconds ?? 10,
-    dialects: options.dialects ?? [],
-    rootDialect: options.rootDialect ?? null,
-    jobnikLeaseSeconds: options.jobnikLeaseSeconds ?? silentLeaseSeconds,
-    falconeriLeaseSeconds: options.falconeriLeaseSeconds ?? silentLeaseSeconds,
-    blockedSeconds: options.blockedSeconds ?? 1,
-    maxStreams: options.maxStreams ?? defaultStreams.maxStreams,
-    maxStreamsPerKey: options.maxStreamsPerKey ?? defaultStreams.maxStreamsPerKey,
-    log: options.log ?? (() => {}),
-  }
+  checkOptions(options, serverFields, 'server')
+  const settings = { ...serverDefaults, ...(withoutUndefined(options) as ServerOptions) }
+  return { ...settings, keysOnly: options.keysOnly === true || !isLoopback(settings.host) }
 }

@@ -1,7 +1,11 @@
 /** Every error becomes an RFC 9457 problem. A bug becomes a 500 without details, which are only logged. */
+import type { Socket } from 'node:net'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import type { Log } from '../engine/context.ts'
 import { Problem, type ProblemCode, problems } from '../kernel/problem.ts'
+import { dialectNames } from '../protocol/dialects.ts'
+import { operations } from '../protocol/operations.ts'
+import { servicePaths } from './open-api.ts'
 
 export function sendProblem(reply: FastifyReply, problem: Problem): FastifyReply {
   if (problem.status === 401) reply.header('www-authenticate', 'Bearer')
@@ -21,7 +25,7 @@ export function setRetryAfter(reply: FastifyReply, { code, status }: Problem): v
 }
 
 /** `root`: where Pawl's own routes are. */
-export function bodyOf({ code, details, status }: Problem, root = '') {
+function bodyOf({ code, details, status }: Problem, root = '') {
   const { means, hint } = problems[code]
   return { type: `${root}/docs#${code}`, title: means, status, detail: hint, code, hint, details }
 }
@@ -72,4 +76,65 @@ function fromFastify(error: FastifyError): Problem | undefined {
   if (code !== undefined) return new Problem(code)
   const isClientError = error.statusCode !== undefined && error.statusCode >= 400 && error.statusCode < 500
   return isClientError ? new Problem('REQUEST_INVALID', { why: error.message }) : undefined
+}
+
+const socketCodes: Record<string, ProblemCode> = {
+  ERR_HTTP_REQUEST_TIMEOUT: 'REQUEST_SLOW',
+  HPE_HEADER_OVERFLOW: 'HEADERS_TOO_LARGE',
+}
+
+/**
+ * Answers a request that is not HTTP or arrives too slowly. It never reaches a route, so the answer goes to the
+ * socket.
+ */
+export function refuseSocket(error: NodeJS.ErrnoException, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || socket.destroyed) return
+  const problem = new Problem(socketCodes[error.code ?? ''] ?? 'REQUEST_INVALID')
+  const body = JSON.stringify(bodyOf(problem))
+  const head = [
+    `HTTP/1.1 ${problem.status} ${problem.code}`,
+    'content-type: application/problem+json',
+    `content-length: ${Buffer.byteLength(body)}`,
+    'connection: close',
+  ]
+  if (socket.writable) socket.write(`${head.join('\r\n')}\r\n\r\n${body}`)
+  socket.destroy(error)
+}
+
+interface Address {
+  readonly method: string
+  readonly path: string
+}
+
+/** The problem of a request without a route. It lists the methods that the path allows. `root`: prefix of all paths. */
+export function missing(addresses: readonly Address[], root: string) {
+  const known = addresses.map(({ method, path }) => ({
+    methods: method === 'GET' ? ['GET', 'HEAD'] : [method],
+    pattern: new RegExp(`^${path.replace(/\{\w+\}/g, '[^/]+')}/?$`),
+  }))
+  return (request: FastifyRequest, reply: FastifyReply): Problem => {
+    const [path = ''] = request.url.split('?')
+    const within = path.slice(root.length)
+    const methods = known.filter(({ pattern }) => pattern.test(within)).flatMap(({ methods }) => methods)
+    if (methods.length === 0) return new Problem('ROUTE_NOT_FOUND', { path, ...notServed(path) })
+    reply.header('allow', methods.join(', '))
+    return new Problem('METHOD_REFUSED', { method: request.method, methods })
+  }
+}
+
+/** Dialects are served only if they are enabled. */
+function notServed(path: string): { readonly todo?: string } {
+  const name = /^\/dialects\/([^/]+)/.exec(path)?.[1]
+  const isKnown = (dialectNames as readonly unknown[]).includes(name)
+  return isKnown ? { todo: `start the server with --dialect ${name}` } : {}
+}
+
+const own: readonly Address[] = [
+  ...Object.values(operations),
+  ...Object.keys(servicePaths).map(path => ({ method: 'GET', path })),
+]
+
+export function notFound(root: string) {
+  const why = missing(own, root)
+  return (request: FastifyRequest, reply: FastifyReply): FastifyReply => sendProblem(reply, why(request, reply))
 }

@@ -1,6 +1,6 @@
 /** Serves the engine over HTTP. */
 
-import type { AddressInfo, Socket } from 'node:net'
+import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import fastify, { type FastifyInstance } from 'fastify'
 import { dialects } from '../dialects/all.ts'
@@ -8,22 +8,20 @@ import type { Log } from '../engine/context.ts'
 import { engineBehind, type Pawl } from '../engine/engine.ts'
 import { mergedReports } from '../engine/tasks/merge-reports.ts'
 import { newId } from '../kernel/id.ts'
-import { Problem, type ProblemCode } from '../kernel/problem.ts'
+import { Problem } from '../kernel/problem.ts'
 import { permissionsOf } from '../kernel/role.ts'
-import type { Me } from '../protocol/admin/keys.ts'
-import { operationNames } from '../protocol/operations.ts'
+import type { Me } from '../protocol/admin/admin.ts'
+import { namedOperations } from '../protocol/operations.ts'
 import { authenticate, type KeyRules } from './authenticate.ts'
-import { bind, type Served } from './bind.ts'
+import { bind, type Calls, openCalls, type Served } from './bind.ts'
 import { bindDashboard } from './bind-dashboard.ts'
 import { bindDialect, refuseIn } from './bind-dialect.ts'
-import { bindMetrics } from './bind-metrics.ts'
 import { readBodies } from './bodies.ts'
-import { type Calls, openCalls } from './calls.ts'
-import { notFound } from './not-found.ts'
+import { bindDocs } from './docs-page.ts'
+import { limitStreams } from './event-stream.ts'
+import { bindMetrics } from './metrics.ts'
 import { ownRoot, type ServerOptions, serverSettings } from './options.ts'
-import { bodyOf, problemHandler, sendProblem } from './problems.ts'
-import { bindDocs, bindHealth } from './public-routes.ts'
-import { limitStreams } from './streams.ts'
+import { notFound, problemHandler, refuseSocket, sendProblem } from './problems.ts'
 import { noWatchdog, startWatchdog, type Watchdog } from './watchdog.ts'
 
 /** A running HTTP server. */
@@ -78,7 +76,7 @@ export async function startServer(pawl: Pawl, options: ServerOptions = {}): Prom
 function bindOwn(app: FastifyInstance, own: FastifyInstance, served: Served, root: string, watchdog: Watchdog): void {
   own.setNotFoundHandler(notFound(root))
   bindMetrics(app, own, served.engine, served.keys)
-  for (const name of operationNames) bind(own, served, name)
+  for (const [name, operation] of namedOperations) bind(own, served, name, operation)
   bindHealth(own, served.engine, watchdog)
   bindDocs(own)
   bindMe(own, served.keys)
@@ -153,6 +151,16 @@ function urlOf({ address, family, port }: AddressInfo): string {
   return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`
 }
 
+/** Probes need no key, and learn nothing about the store but whether it answers. */
+function bindHealth(app: FastifyInstance, engine: Served['engine'], watchdog: Watchdog): void {
+  app.get('/healthz', () => ({ ok: true }))
+  app.get('/readyz', async () => {
+    watchdog.check()
+    await engine.ready()
+    return { ok: true }
+  })
+}
+
 /** Tells the dashboard the name and permissions of the caller. Every operation checks them again. */
 function bindMe(app: FastifyInstance, keys: KeyRules): void {
   app.get('/v1/me', async (request): Promise<Me> => {
@@ -179,37 +187,18 @@ function logRequests(app: FastifyInstance, log: Log): void {
   })
 }
 
-const once = ['host', 'authorization']
+const once = /^(host|authorization)$/i
 
 /**
  * Node uses the first of two headers with the same name; a proxy in front may use the last, and would then have
  * approved another host or key than the one used here. `rawHeaders` alternates names and values.
  */
 function refuseDoubled(rawHeaders: readonly string[]): void {
-  const names = rawHeaders.filter((_, index) => index % 2 === 0).map(name => name.toLowerCase())
-  const doubled = once.find(name => names.indexOf(name) !== names.lastIndexOf(name))
-  if (doubled !== undefined) throw new Problem('REQUEST_INVALID', { why: `it has two ${doubled} headers` })
-}
-
-/**
- * Answers a request that is not HTTP or arrives too slowly. It never reaches a route, so the answer goes to the
- * socket.
- */
-const codes: Record<string, ProblemCode> = {
-  ERR_HTTP_REQUEST_TIMEOUT: 'REQUEST_SLOW',
-  HPE_HEADER_OVERFLOW: 'HEADERS_TOO_LARGE',
-}
-
-function refuseSocket(error: NodeJS.ErrnoException, socket: Socket): void {
-  if (error.code === 'ECONNRESET' || socket.destroyed) return
-  const problem = new Problem(codes[error.code ?? ''] ?? 'REQUEST_INVALID')
-  const body = JSON.stringify(bodyOf(problem))
-  const head = [
-    `HTTP/1.1 ${problem.status} ${problem.code}`,
-    'content-type: application/problem+json',
-    `content-length: ${Buffer.byteLength(body)}`,
-    'connection: close',
-  ]
-  if (socket.writable) socket.write(`${head.join('\r\n')}\r\n\r\n${body}`)
-  socket.destroy(error)
+  const seen: string[] = []
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    if (!once.test(rawHeaders[index]!)) continue
+    const name = rawHeaders[index]!.toLowerCase()
+    if (seen.includes(name)) throw new Problem('REQUEST_INVALID', { why: `it has two ${name} headers` })
+    seen.push(name)
+  }
 }

@@ -64,7 +64,7 @@ function nameOf({ functionName, location }: Debugger.CallFrame, files: ReadonlyM
 }
 
 function tellAloud(): void {
-  const facts = { time: new Date().toISOString(), level: 'error', word: 'loop.blocked' }
+  const facts = { time: new Date().toISOString(), level: 'error', event: 'loop.blocked' }
   const line = JSON.stringify({ ...facts, seconds: aloudSeconds, isOver: false, stack })
   writeSync(2, `${line}\n`)
 }

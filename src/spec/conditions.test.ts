@@ -73,12 +73,12 @@ test('forEach gives a list, filtered or made anew', () => {
 })
 
 test('a condition that gives no truth value, and a forEach that gives no list, are errors', () => {
-  assert.throws(() => evaluateWhen('input.count', scope), { message: 'it must give true or false, not a number' })
-  assert.throws(() => evaluateWhen('input.nothing', scope), { message: 'it must give true or false, not null' })
-  assert.throws(() => evaluateForEach('input', scope), { message: 'it must give a list, not an object' })
-  assert.throws(() => evaluateForEach('input.name', scope), { message: 'it must give a list, not a string' })
-  assert.equal(checkCondition('1 + 2', 'boolean'), 'it gives int, not true or false')
-  assert.equal(checkCondition('"a"', 'list'), 'it gives string, not a list')
+  assert.throws(() => evaluateWhen('input.count', scope), { message: 'it must return true or false, not a number' })
+  assert.throws(() => evaluateWhen('input.nothing', scope), { message: 'it must return true or false, not null' })
+  assert.throws(() => evaluateForEach('input', scope), { message: 'it must return a list, not an object' })
+  assert.throws(() => evaluateForEach('input.name', scope), { message: 'it must return a list, not a string' })
+  assert.equal(checkCondition('1 + 2', 'boolean'), 'it returns int, not true or false')
+  assert.equal(checkCondition('"a"', 'list'), 'it returns string, not a list')
 })
 
 test('a missing field and a wrong type are told in a few words, with the place', () => {
@@ -165,10 +165,10 @@ test('patterns are matched in linear time, and those that cannot be are refused'
     message: /the pattern "\(\?=a\)" is not supported by RE2/,
   })
   assert.throws(() => evaluate('input.text.matches(input.text)', long), {
-    message: 'a pattern has at most 1000 characters',
+    message: 'a pattern can have at most 1000 characters',
   })
   assert.throws(() => evaluate('input.text.matches("((a{100}){100}){100}")', long), {
-    message: 'a pattern repeats too much',
+    message: 'a pattern has too many repetitions',
   })
   assert.throws(() => evaluate('duration(input.text)', long), { message: 'a duration has at most 100 characters' })
 })

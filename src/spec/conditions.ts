@@ -29,11 +29,11 @@ export function checkCondition(text: string, gives?: Gives): string | undefined 
   try {
     const parsed = cel.parse(text)
     if (stagesIn(parsed.ast).includes(undefined))
-      return 'write stages.name or stages["name"]; they cannot be gone through'
+      return 'write stages.name or stages["name"]; stages cannot be iterated over'
     const { valid, type, error } = parsed.check()
     if (!valid) return wordsFor(error)
-    if (gives === 'boolean' && type !== 'bool' && type !== 'dyn') return `it gives ${type}, not true or false`
-    if (gives === 'list' && !/^(list\b|dyn$)/.test(type!)) return `it gives ${type}, not a list`
+    if (gives === 'boolean' && type !== 'bool' && type !== 'dyn') return `it returns ${type}, not true or false`
+    if (gives === 'list' && !/^(list\b|dyn$)/.test(type!)) return `it returns ${type}, not a list`
     return undefined
   } catch (error) {
     return wordsFor(error)
@@ -65,17 +65,17 @@ export function evaluate(text: string, scope: Scope, meter = new Meter(mostSteps
 export function evaluateWhen(text: string, scope: Scope, meter?: Meter): boolean {
   const value = evaluate(text, scope, meter)
   if (typeof value === 'boolean') return value
-  throw new Error(`it must give true or false, not ${kindOf(value)}`)
+  throw new Error(`it must return true or false, not ${kindOf(value)}`)
 }
 
 export function evaluateForEach(text: string, scope: Scope, meter?: Meter): unknown[] {
   const value = evaluate(text, scope, meter)
   if (Array.isArray(value)) return value
-  throw new Error(`it must give a list, not ${kindOf(value)}`)
+  throw new Error(`it must return a list, not ${kindOf(value)}`)
 }
 
-/** Maximum length of a result as JSON, in characters. */
-const longestValue = 10_000_000
+/** Maximum length of an output as JSON, in characters. */
+export const longestValue = 1_000_000
 
 export function evaluateGives(text: string, scope: Scope, meter?: Meter): unknown {
   const value = evaluate(text, scope, meter)
@@ -118,13 +118,13 @@ function plainJson(value: unknown): unknown {
   if (isPlain(value)) return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, plainJson(inner)]))
   // An unsigned integer of CEL.
   if (typeof value === 'object' && typeof value.valueOf() === 'bigint') return plainJson(value.valueOf())
-  throw new Error('it gives something that is not JSON')
+  throw new Error('it returns a value that is not JSON')
 }
 
 function plainNumber(value: number | bigint): number {
   const made = Number(value)
   if (typeof value === 'bigint' && !Number.isSafeInteger(made)) throw new Error(`the number ${value} is too large`)
-  if (!Number.isFinite(made)) throw new Error('it gives a number that is not finite')
+  if (!Number.isFinite(made)) throw new Error('it returns a number that is not finite')
   return made
 }
 

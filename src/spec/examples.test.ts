@@ -5,8 +5,8 @@ import { test } from 'node:test'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { parse } from 'yaml'
 import { evaluateForEach, evaluateWhen } from './conditions.ts'
+import { jobSpecSchema } from './job-spec.ts'
 import { parseJobSpec } from './parse-job-spec.ts'
-import { jobSpecSchema } from './schema.ts'
 
 const root = join(import.meta.dirname, '../../..')
 const textOf = (name: string) => readFileSync(join(root, 'examples', name), 'utf8')

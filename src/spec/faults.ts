@@ -3,7 +3,7 @@
 import { Problem } from '../kernel/problem.ts'
 import { closestWord } from '../kernel/suggest.ts'
 import { type Field, type Fields, faultOf, isObject } from '../schema/check.ts'
-import type { OrTrue } from './fields.ts'
+import type { OrTrue } from './job-spec.ts'
 
 export interface Fault {
   readonly at: string
@@ -45,10 +45,10 @@ function faultsInObject(
   const found = Object.entries(value).flatMap(([name, inner]): Fault[] => {
     const field = Object.hasOwn(fields, name) ? fields[name] : undefined
     if (field !== undefined) return inner === undefined ? [] : faultsIn(inner, field, place(name))
-    return [{ at: place(name), why: 'there is no such field', unknown: { word: name, known: Object.keys(fields) } }]
+    return [{ at: place(name), why: 'unknown field', unknown: { word: name, known: Object.keys(fields) } }]
   })
   const missing = required.filter(name => value[name] === undefined)
-  return [...found, ...missing.map(name => ({ at: place(name), why: 'must be there' }))]
+  return [...found, ...missing.map(name => ({ at: place(name), why: 'is required' }))]
 }
 
 /** More than anyone reads, and few enough for one answer. */

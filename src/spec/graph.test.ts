@@ -52,7 +52,7 @@ test('a graph that any edge back makes a circle is refused, and the circle that 
       needsOf(ancestor).push(below.name)
 
       const [issue] = issuesOf(stages)
-      const circle = /another: (.*)$/.exec(issue?.why ?? '')![1]!.split(' → ')
+      const circle = /cycle: (.*)$/.exec(issue?.why ?? '')![1]!.split(' → ')
       assert.equal(circle[0], circle.at(-1))
       for (const [place, name] of circle.slice(1).entries()) {
         if (name !== '…' && circle[place] !== '…') assert.ok(needsOf(name).includes(circle[place]!), issue?.why)
@@ -81,24 +81,27 @@ test('a circle is named in the order in which its stages would run', () => {
     { name: 'c', needs: ['b'] },
     { name: 'd', needs: ['c'] },
   ])
-  assert.deepEqual(circle, [{ at: 'stages[0].needs', why: 'they wait for one another: a → b → c → a' }])
+  assert.deepEqual(circle, [{ at: 'stages[0].needs', why: 'the stages form a cycle: a → b → c → a' }])
 })
 
 test('a circle that the mere order of the list closes says how to open it', () => {
   const [issue] = issuesOf([{ name: 'a', needs: ['b'] }, { name: 'b' }])
-  assert.match(issue?.why ?? '', /a → b → a; a stage without needs follows the one before it, and needs: \[\] frees it/)
+  assert.match(
+    issue?.why ?? '',
+    /a → b → a; by default, a stage needs the one before it; write needs: \[\] if it needs none/,
+  )
 })
 
 test('names that stand twice, needs that nobody has, and a need of oneself are refused', () => {
   assert.deepEqual(issuesOf([{ name: 'a' }, { name: 'b' }, { name: 'a' }]), [
-    { at: 'stages[2].name', why: "stages[0] is called 'a' already" },
+    { at: 'stages[2].name', why: "stages[0] already has the name 'a'" },
   ])
   assert.deepEqual(issuesOf([{ name: 'a' }, { name: 'b', needs: ['a', 'a'] }]), [
-    { at: 'stages[1].needs', why: "'a' stands there twice" },
+    { at: 'stages[1].needs', why: "'a' is listed twice" },
   ])
   assert.deepEqual(issuesOf([{ name: 'a', needs: ['a'] }]), [{ at: 'stages[0].needs', why: "'a' cannot need itself" }])
   assert.deepEqual(issuesOf([{ name: 'a', needs: ['nothing like it'] }]), [
-    { at: 'stages[0].needs', why: "no stage is called 'nothing like it'" },
+    { at: 'stages[0].needs', why: "no stage has the name 'nothing like it'" },
   ])
 })
 

@@ -47,7 +47,9 @@ function placesOf(nodes: readonly Node[]): Map<string, number> {
 function faultsInNames(nodes: readonly Node[], places: Map<string, number>): Fault[] {
   return nodes.flatMap(({ name }, index) => {
     const first = name === undefined ? index : places.get(name)
-    return first === index ? [] : [{ at: `stages[${index}].name`, why: `stages[${first}] is called '${name}' already` }]
+    return first === index
+      ? []
+      : [{ at: `stages[${index}].name`, why: `stages[${first}] already has the name '${name}'` }]
   })
 }
 
@@ -57,19 +59,19 @@ function faultsInNeeds(
   places: Map<string, number>,
 ): Fault[] {
   const count = needs.reduce((sum, names) => sum + names.length, 0)
-  if (count > mostNeeds) return [{ at: 'stages', why: `must have at most ${mostNeeds} needs in all, not ${count}` }]
+  if (count > mostNeeds) return [{ at: 'stages', why: `must have at most ${mostNeeds} needs in total, not ${count}` }]
   const known = [...places.keys()]
   return nodes.flatMap(({ name, join, needs: written }, index) => {
     const at = `stages[${index}].needs`
     const names = needs[index]!
     if (join === 'any' && names.length === 0) {
-      return [{ at: `stages[${index}].join`, why: "'any' of no needs is never met: say what it needs" }]
+      return [{ at: `stages[${index}].join`, why: "'any' requires at least one need" }]
     }
     const first = new Map(names.map((need, place) => [need, place] as const).reverse())
     return names.flatMap((need, place): Fault[] => {
-      if (first.get(need) !== place) return [{ at, why: `'${need}' stands there twice` }]
+      if (first.get(need) !== place) return [{ at, why: `'${need}' is listed twice` }]
       if (need === name && written !== undefined) return [{ at, why: `'${need}' cannot need itself` }]
-      return places.has(need) ? [] : [{ at, why: `no stage is called '${need}'`, unknown: { word: need, known } }]
+      return places.has(need) ? [] : [{ at, why: `no stage has the name '${need}'`, unknown: { word: need, known } }]
     })
   })
 }
@@ -103,10 +105,10 @@ function cycleFault(nodes: readonly Node[], edges: readonly (readonly number[])[
   const names = cycle.map(index => nodes[index]!.name)
   const shown = names.length > mostShown ? [...names.slice(0, mostShown), '…'] : names
   const byOrder = cycle.some(index => nodes[index]!.needs === undefined)
-  const hint = byOrder ? '; a stage without needs follows the one before it, and needs: [] frees it' : ''
+  const hint = byOrder ? '; by default, a stage needs the one before it; write needs: [] if it needs none' : ''
   return {
     at: `stages[${cycle[0]}].needs`,
-    why: `they wait for one another: ${[...shown, names[0]].join(' → ')}${hint}`,
+    why: `the stages form a cycle: ${[...shown, names[0]].join(' → ')}${hint}`,
   }
 }
 

@@ -72,6 +72,6 @@ test('a list may hold many short texts, but not ever different ones', () => {
     JSON.stringify(Array.from({ length }, (_, n) => text(n)))
   assert.equal(faultOf(list(mostTexts, n => n.toString(36))), undefined)
   assert.equal(faultOf(list(4 * mostTexts, n => `${n % 1000}`)), undefined)
-  const more = /more than 400,000 different short texts/
+  const more = /more than 400,000 different short strings/
   assert.match(faultOf(list(2 * mostTexts, n => n.toString(36))) ?? '', more)
 })

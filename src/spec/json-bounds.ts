@@ -68,12 +68,12 @@ export class JsonBounds {
 
   #fault(): string | undefined {
     const values = this.#values + this.#containers
-    if (this.#containers > mostContainers) return `it holds more than ${told(mostContainers)} lists and objects`
+    if (this.#containers > mostContainers) return `it contains more than ${told(mostContainers)} lists and objects`
     if (this.#members > mostMembers) return `its objects have more than ${told(mostMembers)} members`
     if (this.#sequences.isExceeded)
-      return `its objects have names in more than ${told(mostSequences)} different sequences`
-    if (this.#texts.isExceeded) return `it holds more than ${told(mostTexts)} different short texts`
-    return values > mostValues ? `it holds more than ${told(mostValues)} values` : undefined
+      return `its objects have more than ${told(mostSequences)} different sequences of names`
+    if (this.#texts.isExceeded) return `it contains more than ${told(mostTexts)} different short strings`
+    return values > mostValues ? `it contains more than ${told(mostValues)} values` : undefined
   }
 
   #beginText(): void {
@@ -153,3 +153,6 @@ export function parseBoundedJson(text: string): unknown {
   if (fault !== undefined) throw new Error(fault)
   return JSON.parse(new TextDecoder().decode(bytes))
 }
+
+/** Maximum length of a text that is parsed as YAML. */
+export const longestYaml = 2 * 1024 * 1024

@@ -19,9 +19,9 @@ export interface LinearPattern {
 
 /** Throws an error with the reason if the pattern cannot be used. The cost is the same if it was compiled before. */
 export function compilePattern(meter: Meter, pattern: string): LinearPattern {
-  if (pattern.length > longestPattern) throw new Error(`a pattern has at most ${longestPattern} characters`)
+  if (pattern.length > longestPattern) throw new Error(`a pattern can have at most ${longestPattern} characters`)
   const size = sizeOf(pattern)
-  if (size > largestProgram) throw new Error('a pattern repeats too much')
+  if (size > largestProgram) throw new Error('a pattern has too many repetitions')
   meter.spend(100 + size + stepsPerLargePart * Math.max(0, size - smallProgram))
   const program = compile(pattern)
   return {
@@ -41,7 +41,7 @@ function sizeOf(pattern: string): number {
   let latest = 0
   for (const [part, least, most] of pattern.matchAll(token)) {
     if (isReadOtherwise(part))
-      throw new Error('a pattern has no empty class, no POSIX class such as [[:word:]], and no \\Q')
+      throw new Error('a pattern cannot contain an empty class, a POSIX class such as [[:word:]], or \\Q')
     if (part === '(') {
       outer.push(size)
       size = 0

@@ -30,26 +30,26 @@ test('all faults are told at once, each with its place, and the message shows th
     ],
   }
   assert.deepEqual(issuesOf(spec), [
-    { at: 'nmae', why: "there is no such field; did you mean 'name'?", didYouMean: 'name' },
+    { at: 'nmae', why: "unknown field; did you mean 'name'?", didYouMean: 'name' },
     { at: 'priority', why: 'must be a number' },
-    { at: 'stages[0].retry.attemps', why: "there is no such field; did you mean 'attempts'?", didYouMean: 'attempts' },
+    { at: 'stages[0].retry.attemps', why: "unknown field; did you mean 'attempts'?", didYouMean: 'attempts' },
     { at: 'stages[0].tolerate.percent', why: 'must be from 0 to 100' },
-    { at: 'stages[2].taks', why: "there is no such field; did you mean 'task'?", didYouMean: 'task' },
+    { at: 'stages[2].taks', why: "unknown field; did you mean 'task'?", didYouMean: 'task' },
     { at: 'stages[2].gate.approvers', why: 'must be from 1 to 100' },
-    { at: 'name', why: 'must be there' },
+    { at: 'name', why: 'is required' },
     {
       at: 'stages[1].payloads',
-      why: 'cannot stand beside payload: the tasks of a stage come from one of them',
+      why: 'cannot be combined with payload: a stage takes its tasks from only one of them',
     },
     {
       at: 'stages[2].needs',
-      why: "no stage is called 'clasify'; did you mean 'classify'?",
+      why: "no stage has the name 'clasify'; did you mean 'classify'?",
       didYouMean: 'classify',
     },
   ])
   assert.throws(() => parseJobSpec(spec as never), {
     status: 422,
-    message: /"at":"nmae","why":"there is no such field/,
+    message: /"at":"nmae","why":"unknown field/,
   })
 })
 
@@ -61,7 +61,7 @@ test('a stage that has neither a task nor a reason to go without is refused', ()
 })
 
 test('a sealed job must say which stages it has', () => {
-  assert.deepEqual(issuesOf({ name: 'job' }), [{ at: 'stages', why: 'must be there: only an open job goes without' }])
+  assert.deepEqual(issuesOf({ name: 'job' }), [{ at: 'stages', why: 'is required, unless the job is open' }])
 })
 
 test('of very many faults the first fifty are told, and how many more there are', () => {
@@ -114,7 +114,7 @@ test('values of the wrong type or out of range are refused, where they stand', (
 test('payloads, input and metadata that are not JSON are refused, and which one it is', () => {
   const cycle: Record<string, unknown> = {}
   cycle.self = cycle
-  assert.match(issuesOfStage({ payload: cycle })[0]?.why ?? '', /^must be JSON that can be kept: .*circular/)
+  assert.match(issuesOfStage({ payload: cycle })[0]?.why ?? '', /^must be JSON that can be stored: .*circular/)
   assert.equal(issuesOfStage({ payloads: [1, () => {}] })[0]?.at, 'stages[0].payloads[1]')
   assert.equal(issuesOfStage({ payload: { text: 'a\0' } })[0]?.at, 'stages[0].payload')
   assert.equal(issuesOfStage({ metadata: { n: 1n } })[0]?.at, 'stages[0].metadata')
@@ -126,10 +126,10 @@ test('bad CEL is refused with its place, and so is one that looks at a stage whi
     { at: 'stages[0].when', why: 'must be CEL: Unexpected token: EOF, at character 10' },
   ])
   assert.deepEqual(issuesOfStage({ forEach: '1' }), [
-    { at: 'stages[0].forEach', why: 'must be CEL: it gives int, not a list' },
+    { at: 'stages[0].forEach', why: 'must be CEL: it returns int, not a list' },
   ])
   const stages = [stage(), stage({ name: 'b' }), stage({ name: 'c', needs: ['a'], when: 'stages.b.output == 1' })]
-  const why = "it looks at 'b', which is not among the stages before it"
+  const why = "it reads 'b', which is not among the stages before it"
   assert.deepEqual(issuesOf(job(...stages)), [{ at: 'stages[2].when', why }])
   assert.equal(issuesOfStage({ when: 'stages.a.state == "failed"' })[0]?.at, 'stages[0].when', 'nor at itself')
   const chain = [stage(), stage({ name: 'b' }), stage({ name: 'c', when: 'stages.a.state == "skipped"' })]
@@ -170,13 +170,13 @@ test('files can be taken only from a stage that is before and says where it puts
   assert.deepEqual(issuesOf(job(first, taking('a'))), [])
   const at = 'stages[1].inputs'
   assert.deepEqual(issuesOf(job(command(), taking('a'))), [
-    { at, why: "'a' puts out no files: its `outputs` would say where" },
+    { at, why: "'a' has no `outputs`, so it produces no files" },
   ])
   assert.deepEqual(issuesOf(job(first, taking('a', { needs: [] }))), [
     { at, why: "'a' is not among the stages before it" },
   ])
   const odd = issuesOf(job({ ...first, name: 'first' }, taking('frist')))
-  assert.deepEqual(odd, [{ at, why: "no stage is called 'frist'; did you mean 'first'?", didYouMean: 'first' }])
+  assert.deepEqual(odd, [{ at, why: "no stage has the name 'frist'; did you mean 'first'?", didYouMean: 'first' }])
 })
 
 test('conditions that are too long together are refused before any of them is parsed', () => {

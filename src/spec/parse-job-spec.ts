@@ -1,11 +1,12 @@
 import type { JobPlan } from '../kernel/plan.ts'
-import { isObject } from '../schema/check.ts'
+import { Problem } from '../kernel/problem.ts'
+import { closestWord } from '../kernel/suggest.ts'
+import { type Field, isObject } from '../schema/check.ts'
 import { longestConditions, stagesNamedIn } from './conditions.ts'
 import { type Fault, faultsIn, specInvalid } from './faults.ts'
-import { jobField, mostStages } from './fields.ts'
 import { type Graph, graphOf, type Node } from './graph.ts'
 import type { JobSpec } from './job-spec.ts'
-import { type NamedJob, type Pipelines, specMeant } from './named-job.ts'
+import { jobField, mostStages } from './job-spec.ts'
 import { planOf } from './plan.ts'
 import { readYaml } from './read-yaml.ts'
 import { jobRules, type Rule, stageRules } from './rules.ts'
@@ -76,21 +77,21 @@ function foreign(stage: Record<string, unknown>, index: number, graph: Graph): F
       .filter(name => !graph.isAbove(index, name))
       .map(name => ({
         at: `stages[${index}].${field}`,
-        why: `it looks at '${name}', which is not among the stages before it`,
+        why: `it reads '${name}', which is not among the stages before it`,
       }))
   })
 }
 
 /** A stage can take files only from an ancestor that has outputs. */
 function inputFaults(stages: readonly Record<string, unknown>[], graph: Graph): Fault[] {
-  const putsOut = new Map(stages.map(({ name, outputs }) => [name, outputs !== undefined]))
-  const known = [...putsOut.keys()].filter(isText)
+  const hasOutputs = new Map(stages.map(({ name, outputs }) => [name, outputs !== undefined]))
+  const known = [...hasOutputs.keys()].filter(isText)
   return stages.flatMap(({ inputs }, index) => {
     const at = `stages[${index}].inputs`
     return [...new Set(stagesOfInputs(inputs))].flatMap((name): Fault[] => {
-      if (!putsOut.has(name)) return [{ at, why: `no stage is called '${name}'`, unknown: { word: name, known } }]
+      if (!hasOutputs.has(name)) return [{ at, why: `no stage has the name '${name}'`, unknown: { word: name, known } }]
       if (!graph.isAbove(index, name)) return [{ at, why: `'${name}' is not among the stages before it` }]
-      return putsOut.get(name) ? [] : [{ at, why: `'${name}' puts out no files: its \`outputs\` would say where` }]
+      return hasOutputs.get(name) ? [] : [{ at, why: `'${name}' has no \`outputs\`, so it produces no files` }]
     })
   })
 }
@@ -106,4 +107,33 @@ function stagesOfInputs(written: unknown): string[] {
 
 function isText(value: unknown): value is string {
   return typeof value === 'string'
+}
+
+/** A job by the name of its pipeline. The fields beside the name override those of the pipeline. */
+export interface NamedJob extends Omit<Partial<JobSpec>, 'stages' | 'open'> {
+  readonly pipeline: string
+}
+
+/** Job specs by the names of their pipelines. */
+export type Pipelines = Readonly<Record<string, JobSpec>>
+
+const own = ['stages', 'open']
+
+/** Fields allowed beside the name. */
+export const besideName: Readonly<Record<string, Field>> = Object.fromEntries(
+  Object.entries(jobField.properties).filter(([name]) => !own.includes(name)),
+)
+
+/** Resolves the name of a pipeline to its spec. Anything else is returned unchanged. */
+function specMeant(written: unknown, pipelines: Pipelines): unknown {
+  if (!isObject(written) || typeof written.pipeline !== 'string') return written
+  const { pipeline, ...overrides } = written
+  const faults = own
+    .filter(name => overrides[name] !== undefined)
+    .map((at): Fault => ({ at, why: 'cannot be combined with `pipeline`, which defines it' }))
+  if (faults.length > 0) throw specInvalid(faults)
+  if (Object.hasOwn(pipelines, pipeline)) return { ...pipelines[pipeline], ...overrides }
+  const known = Object.keys(pipelines)
+  const meant = closestWord(pipeline.slice(0, 100), known)
+  throw new Problem('PIPELINE_UNKNOWN', { pipeline, known, ...(meant !== undefined && { didYouMean: meant }) })
 }

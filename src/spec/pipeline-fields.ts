@@ -2,10 +2,9 @@
 import { anything, faultOf, field, isObject, nested, number, oneOf, orNull, text } from '../schema/check.ts'
 import { year } from '../schema/fields.ts'
 import { relativeUri } from './absolute-uris.ts'
-import { readDuration } from './duration.ts'
 import { type Fault, faultsIn } from './faults.ts'
-import { listOf } from './fields.ts'
 import * as files from './file-fields.ts'
+import { listOf } from './job-spec.ts'
 import type { PipelineInput } from './pipeline.ts'
 
 const cpu = field({}, value => {
@@ -17,7 +16,7 @@ const cpu = field({}, value => {
 const timeout = field({}, value => {
   const seconds = typeof value === 'string' ? readDuration(value) : undefined
   if (seconds === undefined) return 'be a time, such as "5m" or "1h30m"'
-  return seconds <= 0 || seconds > 10 * year ? 'be more than nothing, and at most ten years' : undefined
+  return seconds <= 0 || seconds > 10 * year ? 'be longer than zero, and at most ten years' : undefined
 })
 
 /** Accepts URIs relative to the spec's file: they are made absolute later. */
@@ -26,9 +25,9 @@ const uri = field({}, value =>
 )
 
 const repo = field({}, value => {
-  if (typeof value !== 'string') return 'be a text'
+  if (typeof value !== 'string') return 'be a string'
   const unfit = files.folderNameFault(value)
-  return unfit === undefined ? undefined : `have another name: ${unfit}`
+  return unfit === undefined ? undefined : `have a different name: ${unfit}`
 })
 
 const atom = nested({ URI: uri, repo, glob: oneOf(['/', '/*']) }, ['URI', 'repo', 'glob'])
@@ -39,7 +38,7 @@ const secret = nested(
 )
 
 /** Newer clients send fields with null for everything that is not set. */
-const unsaid = field({ type: 'null' }, value => (value === null ? undefined : 'be null: it cannot be followed here'))
+const unsaid = field({ type: 'null' }, value => (value === null ? undefined : 'be null: it is not supported here'))
 
 const pipelineField = nested(
   {
@@ -93,15 +92,15 @@ function secretFaults(secret: unknown, at: string): Fault[] {
       ...(env_var !== undefined && { env_var }),
       ...rest,
     })
-    if (beside !== undefined) return [{ at: `${at}.${beside}`, why: 'must not be there beside a mount_path' }]
+    if (beside !== undefined) return [{ at: `${at}.${beside}`, why: 'cannot be combined with mount_path' }]
     const isPath = typeof mount_path !== 'string' || files.absolutePath.test(mount_path)
     return isPath ? [] : [{ at: `${at}.mount_path`, why: 'must be an absolute path' }]
   }
   const missing = Object.entries({ key, env_var }).filter(([, value]) => value === undefined)
   const wrong = typeof env_var === 'string' && !files.variable.test(env_var)
   return [
-    ...missing.map(([field]) => ({ at: `${at}.${field}`, why: 'must be there' })),
-    ...(wrong ? [{ at: `${at}.env_var`, why: 'must be the name of a variable' }] : []),
+    ...missing.map(([field]) => ({ at: `${at}.${field}`, why: 'is required' })),
+    ...(wrong ? [{ at: `${at}.env_var`, why: 'must be the name of an environment variable' }] : []),
   ]
 }
 
@@ -116,7 +115,7 @@ function inputFaults(input: unknown, at: string, depth: number): Fault[] {
   if (unknown.length > 0) {
     return unknown.map(word => ({
       at: `${at}.${word}`,
-      why: 'there is no such input',
+      why: 'unknown kind of input',
       unknown: { word, known: kinds },
     }))
   }
@@ -127,4 +126,35 @@ function inputFaults(input: unknown, at: string, depth: number): Fault[] {
   if (kind === 'atom' || kind === 'pfs') return faultsIn(inner, atom, place)
   if (!Array.isArray(inner) || inner.length === 0) return [{ at: place, why: 'must be a list of inputs' }]
   return inner.flatMap((one, index) => inputFaults(one, `${place}[${index}]`, depth + 1))
+}
+
+/** Parses durations such as `5m`, `1h30m`, `90 seconds` or `1h 30min`. */
+
+const second = 1
+const minute = 60 * second
+const hour = 60 * minute
+const day = 24 * hour
+
+/** The units that Falconeri accepts. */
+const units: Readonly<Record<string, number>> = {
+  ...named(0.001 * second, 'ms', 'msec', 'millis'),
+  ...named(second, 's', 'sec', 'secs', 'second', 'seconds'),
+  ...named(minute, 'm', 'min', 'mins', 'minute', 'minutes'),
+  ...named(hour, 'h', 'hr', 'hrs', 'hour', 'hours'),
+  ...named(day, 'd', 'day', 'days'),
+  ...named(7 * day, 'w', 'wk', 'wks', 'week', 'weeks'),
+  ...named(30.44 * day, 'M', 'month', 'months'),
+  ...named(365.25 * day, 'y', 'yr', 'yrs', 'year', 'years'),
+}
+
+function named(seconds: number, ...names: readonly string[]) {
+  return Object.fromEntries(names.map(name => [name, seconds]))
+}
+
+/** The duration in seconds; undefined: the text is not a duration. */
+export function readDuration(text: string): number | undefined {
+  const parts = [...text.matchAll(/\s*(\d+)\s*([a-zA-Z]+)\s*/gy)]
+  const isWhole = parts.length > 0 && parts.map(([part]) => part).join('') === text
+  if (!isWhole || parts.some(([, , unit]) => units[unit!] === undefined)) return undefined
+  return parts.reduce((sum, [, count, unit]) => sum + Number(count) * units[unit!]!, 0)
 }

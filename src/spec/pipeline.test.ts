@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Problem } from '../kernel/problem.ts'
-import { readDuration } from './duration.ts'
 import type { Issue } from './faults.ts'
 import type { JobSpec } from './job-spec.ts'
 import { parseJobSpec } from './parse-job-spec.ts'
 import { isPipeline, jobOfPipeline, withLocalRunner } from './pipeline.ts'
+import { readDuration } from './pipeline-fields.ts'
 
 const atom = { URI: 's3://example-bucket/books/', repo: 'books', glob: '/*' }
 
@@ -212,7 +212,7 @@ test('a secret is one key as a variable, or all of it as files, and what it lack
 test('files of secrets are for Kubernetes to mount, and a local worker says so', () => {
   const secrets = [{ name: 'ssl', mount_path: '/ssl' }]
   const job = jobOfPipeline({ ...small, transform: { ...small.transform, secrets } })
-  assert.throws(() => withLocalRunner(job), { code: 'SPEC_INVALID', message: /mounted by Kubernetes/ })
+  assert.throws(() => withLocalRunner(job), { code: 'SPEC_INVALID', message: /only Kubernetes can mount/ })
 })
 
 test('inputs that cannot be are refused where they stand', () => {

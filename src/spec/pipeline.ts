@@ -2,13 +2,12 @@
  * Converts pipeline specs of Falconeri, a subset of Pachyderm's, to jobs: one stage with a command in an image, which
  * reads its inputs at `/pfs/<repo>` and writes its outputs to `/pfs/out`.
  */
-
 import type { KubernetesPlan } from '../kernel/datum.ts'
 import { isObject } from '../schema/check.ts'
-import { readDuration } from './duration.ts'
 import { specInvalid } from './faults.ts'
-import type { InputSpec, JobSpec, StageSpec } from './job-spec.ts'
-import { faultsInPipeline } from './pipeline-fields.ts'
+import type { InputSpec } from './file-fields.ts'
+import type { JobSpec, StageSpec } from './job-spec.ts'
+import { faultsInPipeline, readDuration } from './pipeline-fields.ts'
 
 export interface PipelineSpec {
   readonly pipeline: { readonly name: string }
@@ -155,7 +154,7 @@ export function withLocalRunner<Spec extends JobSpec>(spec: Spec): Spec {
     if (!isObject(stage) || !isObject(stage.runner)) return stage
     const { kubernetes } = stage.runner
     if (isObject(kubernetes) && kubernetes.secretFolders !== undefined) {
-      const why = 'files of secrets are mounted by Kubernetes: a local worker has none to give'
+      const why = 'only Kubernetes can mount the files of a Secret; local workers cannot'
       throw specInvalid([{ at: `stages[${index}].runner.kubernetes.secretFolders`, why }])
     }
     const { runner: _, ...rest } = stage

@@ -1,7 +1,14 @@
-import { commandType, payloadOf } from '../kernel/datum.ts'
+import {
+  commandType,
+  type FilesPlan,
+  type InputPlan,
+  payloadOf,
+  type RunnerPlan,
+  type RunPlan,
+} from '../kernel/datum.ts'
 import type { GatePlan, JobPlan, Openness, StagePlan } from '../kernel/plan.ts'
 import { flattenSettings } from '../kernel/settings.ts'
-import { filesPlanOf, hasFiles } from './file-plan.ts'
+import type { FolderSpec, InputSpec } from './file-fields.ts'
 import { needsOf } from './graph.ts'
 import type { JobSpec, StageSpec } from './job-spec.ts'
 
@@ -83,4 +90,54 @@ function gateOf(gate: StageSpec['gate']): GatePlan | null {
   if (gate === undefined) return null
   const { approvers = 1, timeoutSeconds = null, ask = null } = gate === true ? {} : gate
   return { approvers, timeoutSeconds, ask }
+}
+
+const asFolder = (uri: string) => (uri.endsWith('/') ? uri : `${uri}/`)
+
+const hasFiles = ({ run, inputs }: StageSpec) => run !== undefined || inputs !== undefined
+
+function filesPlanOf({ run, inputs, outputs, reuse, runner, payload }: StageSpec): FilesPlan {
+  return {
+    run: run === undefined ? null : runPlanOf(run),
+    inputs: inputs === undefined ? null : inputPlanOf(inputs),
+    outputs: outputs === undefined ? null : asFolder(outputs),
+    reuse: reuse ?? false,
+    runner: runnerPlanOf(runner),
+    ...(payload !== undefined && { payload }),
+  }
+}
+
+function runPlanOf(run: NonNullable<StageSpec['run']>): RunPlan {
+  return {
+    command: [...run.command],
+    env: { ...run.env },
+    secrets: { ...run.secrets },
+    permanentExitCodes: [...(run.permanentExitCodes ?? [])],
+    mount: run.mount ?? null,
+  }
+}
+
+function runnerPlanOf(runner: StageSpec['runner']): RunnerPlan | null {
+  if (runner === undefined) return null
+  return runner === 'local' ? { kind: 'local' } : { kind: 'kubernetes', ...runner.kubernetes }
+}
+
+function inputPlanOf(spec: InputSpec): InputPlan {
+  const { cross, union, ...folders } = spec as Partial<Record<'cross' | 'union', readonly InputSpec[]>>
+  if (cross !== undefined) return one('cross', cross.map(inputPlanOf))
+  if (union !== undefined) return one('union', union.map(inputPlanOf))
+  const named = Object.entries(folders as Record<string, FolderSpec>)
+  return one(
+    'cross',
+    named.map(([name, folder]) => leaf(name, folder)),
+  )
+}
+
+function one(kind: 'cross' | 'union', of: readonly InputPlan[]): InputPlan {
+  return of.length === 1 ? of[0]! : { kind, of }
+}
+
+function leaf(name: string, { uri, stage, glob = '/*' }: FolderSpec): InputPlan {
+  const from = stage === undefined ? { uri: asFolder(uri!) } : { stage }
+  return { kind: 'files', name, glob: glob.startsWith('/') ? glob : `/${glob}`, from }
 }

@@ -79,7 +79,7 @@ test('aliases that stand for billions of values are refused at once', () => {
     )
   }
   assert.deepEqual(issuesOf('name: job\nstages: []\ninput: &a [*a]'), [
-    { at: 'line 3, column 12', why: '*a stands inside what it names' },
+    { at: 'line 3, column 12', why: '*a is used inside the value that it names' },
   ])
 })
 
@@ -120,7 +120,7 @@ test('an object of 20,000 keys and as many aliases is read, and not with each co
 })
 
 test('a key that is no text, and one that is a name of JavaScript, change nothing else', () => {
-  assert.equal(issuesOf('name: job\nstages: []\n? [a]\n: b')[0]?.why, 'a key must be a text')
+  assert.equal(issuesOf('name: job\nstages: []\n? [a]\n: b')[0]?.why, 'a key must be a string')
   const { input } = parseJobSpec('name: job\nstages: []\ninput: { __proto__: { a: 1 }, 5: five }')
   assert.equal(JSON.stringify(input), '{"5":"five","__proto__":{"a":1}}')
 })

@@ -16,8 +16,7 @@ import {
   type YAMLMap,
 } from 'yaml'
 import type { Fault } from './faults.ts'
-import { parseBoundedJson } from './json-bounds.ts'
-import { longestYaml } from './yaml-limits.ts'
+import { longestYaml, parseBoundedJson } from './json-bounds.ts'
 
 /**
  * Tokens of the library's lexer: words, signs, spaces, line ends. Adding one to a document takes a few microseconds and a
@@ -80,7 +79,7 @@ function boundsFault(text: string): string | undefined {
     else if (type === 'seq-item-ind' || type === 'explicit-key-ind' || type === 'map-value-ind') indicators += 1
     else if (type === 'space' && isLineStart && lexeme.length > mostIndentation) return tooDeep
     if (brackets > mostLevels || (brackets === 0 && indicators > mostLevels)) return tooDeep
-    if (brackets < -mostLevels) return 'closes brackets that it does not open'
+    if (brackets < -mostLevels) return 'closes a bracket that was not opened'
     isLineStart = type === 'newline'
   }
   return undefined
@@ -104,7 +103,7 @@ function parsed(text: string): { value: unknown } | { faults: Fault[] } {
   if (faults.length > 0) return { faults }
   const value = read(written.contents, { anchors: new Map(), refuse })
   if (faults.length > 0) return { faults }
-  return sizeOf(value) > mostValues ? refused(`stands for more than ${mostValues} values`) : { value }
+  return sizeOf(value) > mostValues ? refused(`expands to more than ${mostValues} values`) : { value }
 }
 
 interface Reading {
@@ -115,7 +114,8 @@ interface Reading {
 
 function read(node: unknown, reading: Reading): unknown {
   if (isAlias(node)) {
-    if (!reading.anchors.has(node.source)) reading.refuse(startOf(node), `*${node.source} stands inside what it names`)
+    if (!reading.anchors.has(node.source))
+      reading.refuse(startOf(node), `*${node.source} is used inside the value that it names`)
     return reading.anchors.get(node.source)
   }
   const value = isMap(node)
@@ -132,7 +132,7 @@ function objectOf({ items }: YAMLMap, reading: Reading): Record<string, unknown>
   const found = new Map<string, unknown>()
   for (const { key, value } of items as Pair<Node, unknown>[]) {
     const name = String(read(key, reading))
-    if (!isScalar(key)) reading.refuse(startOf(key), 'a key must be a text')
+    if (!isScalar(key)) reading.refuse(startOf(key), 'a key must be a string')
     else if (found.has(name)) reading.refuse(startOf(key), `the key '${name}' stands twice`)
     found.set(name, read(value, reading))
   }

@@ -1,42 +1,61 @@
 /** Rules between the fields of one object, each as a check and as JSON Schema. */
-
 import { commandType } from '../kernel/datum.ts'
 import type { Schema } from '../schema/check.ts'
 
-export interface Rule {
-  readonly at: string
-  readonly why: string
+/** A statement about an object. */
+interface Test {
   readonly schema: Schema
   holds(written: Record<string, unknown>): boolean
 }
 
-const isSaid = (value: unknown) => value !== undefined
-const isOpen = (open: unknown) => open === true || open === 'untilDone'
-const saysOpen = { required: ['open'], properties: { open: { enum: [true, 'untilDone'] } } }
+export interface Rule extends Test {
+  readonly at: string
+  readonly why: string
+}
+
+function has(...names: readonly string[]): Test {
+  return { schema: { required: names }, holds: written => names.every(name => written[name] !== undefined) }
+}
+
+function not({ schema, holds }: Test): Test {
+  return { schema: { not: schema }, holds: written => !holds(written) }
+}
+
+function any(...tests: readonly Test[]): Test {
+  return {
+    schema: { anyOf: tests.map(({ schema }) => schema) },
+    holds: written => tests.some(test => test.holds(written)),
+  }
+}
+
+/** The schemas of the two tests must have different keywords. */
+function both(one: Test, other: Test): Test {
+  return { schema: { ...one.schema, ...other.schema }, holds: written => one.holds(written) && other.holds(written) }
+}
+
+const isOpen: Test = {
+  schema: { required: ['open'], properties: { open: { enum: [true, 'untilDone'] } } },
+  holds: ({ open }) => open === true || open === 'untilDone',
+}
+const isCommand: Test = {
+  schema: { required: ['task'], properties: { task: { const: commandType } } },
+  holds: ({ task }) => task === commandType,
+}
 
 function notBoth(one: string, other: string): Rule {
-  return {
-    at: one,
-    why: `cannot stand beside ${other}: the tasks of a stage come from one of them`,
-    schema: { not: { required: [one, other] } },
-    holds: stage => !(isSaid(stage[one]) && isSaid(stage[other])),
-  }
+  const why = `cannot be combined with ${other}: a stage takes its tasks from only one of them`
+  return { at: one, why, ...not(has(one, other)) }
 }
 
 function hasNoTasks(other: string): Rule {
-  return { ...notBoth('gives', other), why: `cannot stand beside ${other}: a stage that gives something has no tasks` }
+  return { ...notBoth('gives', other), why: `cannot be combined with ${other}: a stage with \`gives\` has no tasks` }
 }
 
-const manySources = ['payloads', 'forEach', 'inputs'] as const
-const sources = ['payload', ...manySources] as const
+const manySources = ['payloads', 'forEach', 'inputs'].map(name => has(name))
+const sources = [has('payload'), ...manySources]
 
 function needs(one: string, others: readonly string[], why: string): Rule {
-  return {
-    at: one,
-    why,
-    schema: { anyOf: [{ not: { required: [one] } }, ...others.map(other => ({ required: [other] }))] },
-    holds: stage => !isSaid(stage[one]) || others.some(other => isSaid(stage[other])),
-  }
+  return { at: one, why, ...any(not(has(one)), ...others.map(other => has(other))) }
 }
 
 export const stageRules: readonly Rule[] = [
@@ -46,72 +65,31 @@ export const stageRules: readonly Rule[] = [
   ...['task', 'run', 'payload', 'payloads', 'forEach', 'inputs', 'open'].map(hasNoTasks),
   notBoth('inputs', 'payloads'),
   notBoth('inputs', 'forEach'),
-  {
-    at: 'task',
-    why: `cannot be "${commandType}": say what it runs with \`run\``,
-    schema: { not: { required: ['task'], properties: { task: { const: commandType } } } },
-    holds: stage => stage.task !== commandType,
-  },
+  { at: 'task', why: `cannot be "${commandType}": use \`run\` to define a command`, ...not(isCommand) },
   notBoth('run', 'task'),
   notBoth('run', 'payload'),
   notBoth('run', 'payloads'),
   notBoth('run', 'forEach'),
   {
     at: 'taskId',
-    why: 'is for a stage that is declared with one task',
-    schema: {
-      anyOf: [
-        { not: { required: ['taskId'] } },
-        { required: ['payload'] },
-        {
-          anyOf: [{ required: ['task'] }, { required: ['run'] }],
-          not: { anyOf: [saysOpen, ...manySources.map(source => ({ required: [source] }))] },
-        },
-      ],
-    },
-    holds: stage =>
-      !isSaid(stage.taskId) ||
-      isSaid(stage.payload) ||
-      ((isSaid(stage.task) || isSaid(stage.run)) &&
-        !isOpen(stage.open) &&
-        !manySources.some(source => isSaid(stage[source]))),
+    why: 'is only allowed in a stage that is declared with exactly one task',
+    ...any(not(has('taskId')), has('payload'), both(any(has('task'), has('run')), not(any(isOpen, ...manySources)))),
   },
-  needs('outputs', ['run', 'inputs'], 'needs `run` or `inputs`: other tasks put out no files'),
-  needs('runner', ['run'], 'needs `run`: only commands have workers of their own'),
-  needs('reuse', ['run'], 'needs `run`: only of a command is it known what its result depends on'),
+  needs('outputs', ['run', 'inputs'], 'requires `run` or `inputs`: other tasks have no output files'),
+  needs('runner', ['run'], 'requires `run`: only commands have workers of their own'),
+  needs('reuse', ['run'], 'requires `run`: only for commands does Pawl know what the result depends on'),
   {
     at: 'task',
-    why: 'must be there, or `run`, or `gives`: only a mere gate and an open stage without payloads go without',
-    schema: {
-      anyOf: [
-        { required: ['task'] },
-        { required: ['run'] },
-        { required: ['gives'] },
-        {
-          anyOf: [{ required: ['gate'] }, saysOpen],
-          not: { anyOf: sources.map(source => ({ required: [source] })) },
-        },
-      ],
-    },
-    holds: stage =>
-      isSaid(stage.task) ||
-      isSaid(stage.run) ||
-      isSaid(stage.gives) ||
-      ((isSaid(stage.gate) || isOpen(stage.open)) && !sources.some(source => isSaid(stage[source]))),
+    why: 'is required, unless the stage has `run` or `gives`, is only a gate, or is open and has no payloads',
+    ...any(has('task'), has('run'), has('gives'), both(any(has('gate'), isOpen), not(any(...sources)))),
   },
 ]
 
 export const jobRules: readonly Rule[] = [
   {
     at: 'ifThere',
-    why: 'needs an `id`: a job that has none yet is not there',
-    schema: { anyOf: [{ required: ['id'] }, { not: { required: ['ifThere'] } }] },
-    holds: job => isSaid(job.id) || !isSaid(job.ifThere),
+    why: 'requires `id`: a job without an id of its own cannot exist yet',
+    ...any(has('id'), not(has('ifThere'))),
   },
-  {
-    at: 'stages',
-    why: 'must be there: only an open job goes without',
-    schema: { anyOf: [{ required: ['stages'] }, saysOpen] },
-    holds: job => isSaid(job.stages) || isOpen(job.open),
-  },
+  { at: 'stages', why: 'is required, unless the job is open', ...any(has('stages'), isOpen) },
 ]

@@ -6,8 +6,8 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import fc from 'fast-check'
 import type { Problem } from '../kernel/problem.ts'
 import type { Issue } from './faults.ts'
+import { jobSpecSchema } from './job-spec.ts'
 import { parseJobSpec } from './parse-job-spec.ts'
-import { jobSpecSchema } from './schema.ts'
 
 const root = join(import.meta.dirname, '../../..')
 const published = JSON.parse(readFileSync(join(root, 'docs/job.schema.json'), 'utf8'))
@@ -171,7 +171,7 @@ function faultsBeyondSchema(spec: unknown): boolean {
     return false
   } catch (error) {
     const issues = (error as Problem).details.issues as Issue[]
-    return issues.every(({ why }) => /CEL|no stage is called|cannot need itself|'any' of no needs|looks at/.test(why))
+    return issues.every(({ why }) => /CEL|no stage has the name|cannot need itself|'any' requires|reads/.test(why))
   }
 }
 

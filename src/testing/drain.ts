@@ -1,32 +1,29 @@
 import type { Engine } from '../engine/engine.ts'
+import { makeWakeSignal } from '../engine/wake.ts'
 import type { ClaimedTask, SettledTask, SyncAnswer, SyncPort } from '../protocol/tasks/sync.ts'
-import { checkOptions, type Fields, field, firstFault, number, oneOf, text } from '../schema/check.ts'
-import { nextDueSeconds } from '../store/tasks/claim.ts'
+import { checkOptions, type Fields, field, firstFault, flag, number, type OptionsOf, text } from '../schema/check.ts'
+import { nextDueSeconds } from '../store/tasks/due.ts'
 import type { Task } from '../worker/define-task.ts'
 import { startWorker } from '../worker/worker.ts'
-import { inTime, makeChangeSignal } from './change-signal.ts'
+import { inTime } from './wait-for.ts'
+
+const fields = {
+  /** Default: the types of the tasks. */
+  queues: field<readonly string[]>({}, value =>
+    Array.isArray(value) ? firstFault(text(200), value) : 'be a list of names',
+  ),
+  /** Advance the clock to tasks that are not due yet (retries, runAt), instead of leaving them. Default false. */
+  skipWaits: flag,
+  /** Handlers that run at once. Default 10. */
+  concurrency: number({ from: 1, to: 1000, whole: true }),
+  /** Maximum number of attempts. More is an error, because a task that queues itself would never end. Default 1,000. */
+  limit: number({ from: 1, to: 1_000_000, whole: true }),
+  /** Maximum time for the call. Default 30. */
+  withinSeconds: number({ from: 0.001, to: 3600 }),
+} satisfies Fields
 
 /** Options of `engine.drain`. */
-export interface DrainOptions {
-  /** Default: the types of the tasks. */
-  readonly queues?: readonly string[]
-  /** Advance the clock to tasks that are not due yet (retries, runAt), instead of leaving them. Default false. */
-  readonly skipWaits?: boolean
-  /** Handlers that run at once. Default 10. */
-  readonly concurrency?: number
-  /** Maximum number of attempts. More is an error, because a task that queues itself would never end. Default 1,000. */
-  readonly limit?: number
-  /** Maximum time for the call. Default 30. */
-  readonly withinSeconds?: number
-}
-
-const fields: Fields = {
-  queues: field({}, value => (Array.isArray(value) ? firstFault(text(200), value) : 'be a list of names')),
-  skipWaits: oneOf([true, false]),
-  concurrency: number({ from: 1, to: 1000, whole: true }),
-  limit: number({ from: 1, to: 1_000_000, whole: true }),
-  withinSeconds: number({ from: 0.001, to: 3600 }),
-}
+export interface DrainOptions extends OptionsOf<typeof fields> {}
 
 /** An attempt that was run, and the worker's report of it. */
 export interface Ran extends Pick<SettledTask, 'id' | 'outcome' | 'output' | 'error' | 'reason' | 'partial'> {
@@ -48,8 +45,8 @@ export async function drain(
   const { limit = 1000, withinSeconds = 30 } = options
   const held = new Map<string, ClaimedTask>()
   const ran: Ran[] = []
-  const reported = makeChangeSignal()
-  const over = makeChangeSignal()
+  const reported = makeWakeSignal()
+  const over = makeWakeSignal()
   let failed: Error | undefined
   let attempts = 0
 
@@ -78,7 +75,7 @@ export async function drain(
   }
   const port: SyncPort = {
     putTaskType: (type, settings) => engine.putTaskType(type, settings),
-    completeIn: (tx, settled, worker) => engine.completeIn(tx as Parameters<Engine['completeIn']>[0], settled, worker),
+    completeIn: (tx, settled, worker) => engine.completeIn(tx, settled, worker),
     async sync(request, signal) {
       if ((request.claim ?? 0) > 0) return claim(request, signal)
       const answer = await engine.sync(request, signal)
@@ -110,6 +107,9 @@ async function untilStopped(answer: SyncAnswer, signal: AbortSignal | undefined)
   return answer
 }
 
-function toRan({ type, attempt }: ClaimedTask, { epoch: _, spawn: _spawned, ranMs: _ran, ...said }: SettledTask): Ran {
-  return { ...said, type, attempt }
+function toRan(
+  { type, attempt }: ClaimedTask,
+  { epoch: _, spawn: _spawned, ranMs: _ran, ...outcome }: SettledTask,
+): Ran {
+  return { ...outcome, type, attempt }
 }

@@ -1,35 +1,27 @@
+import { checkedJson } from '../engine/check.ts'
 import type { ReportedOutcome, TaskError } from '../kernel/decide.ts'
 import { newId } from '../kernel/id.ts'
-import { whyNotStorable, writeJson } from '../kernel/json.ts'
-import { Problem } from '../kernel/problem.ts'
 import type { LogLine } from '../protocol/tasks/logs.ts'
+import { checkPayload } from '../protocol/tasks/new-task.ts'
 import type { SettledTask, SpawnedTask } from '../protocol/tasks/sync.ts'
-import { checkPayload } from '../protocol/tasks/task-type.ts'
-import { abortSignal, anything, checkOptions, type Fields, number, text } from '../schema/check.ts'
+import { abortSignal, anything, checkOptions, type Fields, number, type OptionsOf, text } from '../schema/check.ts'
 import { interrupt, newAttempt, runAttempt } from '../worker/attempt.ts'
 import type { Task } from '../worker/define-task.ts'
 
-/** Options of `runTask`. */
-export interface RunTaskOptions {
-  readonly id?: string
-  /** The number of this attempt. Default 1. */
-  readonly attempt?: number
-  /** The checkpoint of an earlier attempt. */
-  readonly lastCheckpoint?: unknown
-  readonly correlationId?: string
-  readonly traceparent?: string
-  /** Abort it to cancel the task: `ctx.signal` aborts, and an error thrown after that is reported as cancelled. */
-  readonly signal?: AbortSignal
-}
-
-const fields: Fields = {
+const fields = {
   id: text(200),
+  /** The number of this attempt. Default 1. */
   attempt: number({ from: 1, to: 1_000_000, whole: true }),
+  /** The checkpoint of an earlier attempt. */
   lastCheckpoint: anything,
   correlationId: text(200),
   traceparent: text(200),
+  /** Abort it to cancel the task: `ctx.signal` aborts, and an error thrown after that is reported as cancelled. */
   signal: abortSignal,
-}
+} satisfies Fields
+
+/** Options of `runTask`. */
+export interface RunTaskOptions extends OptionsOf<typeof fields> {}
 
 /** The report that a worker would send, and everything that the handler recorded. */
 export interface TaskRun {
@@ -99,10 +91,7 @@ export async function runTask<In>(task: Task<In>, payload: In, options: RunTaskO
 
 /** A value as the store would return it. */
 function asStored(value: unknown, at: string): unknown {
-  const made = writeJson(value)
-  const why = 'error' in made ? made.error : whyNotStorable(made.text)
-  if (why !== undefined) throw new Problem('PAYLOAD_INVALID', { at, why })
-  return 'text' in made ? JSON.parse(made.text) : null
+  return JSON.parse(checkedJson(value, Number.POSITIVE_INFINITY, at))
 }
 
 /** An output that the engine cannot store makes the attempt fail. */

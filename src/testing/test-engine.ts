@@ -4,11 +4,11 @@ import type { Chore } from '../babysitter/chore.ts'
 import { rescue } from '../babysitter/rescue.ts'
 import type { Context } from '../engine/context.ts'
 import { type Engine, openEngine, type PawlOptions } from '../engine/engine.ts'
+import { makeWakeSignal } from '../engine/wake.ts'
 import { checkOptions, number } from '../schema/check.ts'
 import { movableClock } from '../store/driver/clock.ts'
 import { openScratch } from '../store/driver/scratch-store.ts'
 import type { Task } from '../worker/define-task.ts'
-import { makeChangeSignal } from './change-signal.ts'
 import { type DrainOptions, drain, type Ran } from './drain.ts'
 import { type WaitFor, waitFor } from './wait-for.ts'
 
@@ -44,17 +44,12 @@ export interface TestEngine extends Engine {
  * await engine.waitFor({ id }, 'succeeded')
  */
 export async function testEngine(options: TestEngineOptions = {}): Promise<TestEngine> {
-  const { log, maxPayloadBytes, pipelines, ...unknown } = options
+  const { log: _log, maxPayloadBytes: _bytes, pipelines: _jobs, ...unknown } = options
   checkOptions(unknown, {}, 'testEngine')
   const schema = `t_${randomBytes(6).toString('hex')}`
-  const changes = makeChangeSignal()
+  const changes = makeWakeSignal()
   const { sql, quiet, close } = await openScratch(schema, changes.notify)
-  const given = {
-    ...(log && { log }),
-    ...(maxPayloadBytes !== undefined && { maxPayloadBytes }),
-    ...(pipelines && { pipelines }),
-  }
-  const engine = await openEngine({ ...given, schema, store: { sql, close } })
+  const engine = await openEngine({ ...options, schema, store: { sql, close } })
   const move = await movableClock(quiet)
   const chores = choresOf(engine.context)
   const advance = async (seconds: number) => {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as z from 'zod'
+import type { EngineTransaction } from '../kernel/transactions.ts'
 import { defineTask } from '../worker/define-task.ts'
 import { GiveUp, Skip } from '../worker/errors.ts'
 import { startWorker } from '../worker/worker.ts'
@@ -165,7 +166,7 @@ test('a handler runs alone, and the run tells what a worker would report', async
 })
 
 test('a handler that completes its task in a transaction of its own runs alone, too', async () => {
-  const bill = defineTask({ type: 'bill', handler: (_, ctx) => ctx.complete({}, { billed: 1 }) })
+  const bill = defineTask({ type: 'bill', handler: (_, ctx) => ctx.complete({} as EngineTransaction, { billed: 1 }) })
   const { outcome, output, completed } = await runTask(bill, null)
   assert.deepEqual([outcome, output, completed], ['succeeded', { billed: 1 }, true])
 })

@@ -1,6 +1,7 @@
 import type { Context } from '../engine/context.ts'
 import { findJobs, readJob, readStage } from '../engine/jobs/read-jobs.ts'
 import { findTasks, readTask } from '../engine/tasks/read-tasks.ts'
+import type { WakeSignal } from '../engine/wake.ts'
 import { type JobState, jobLifecycle } from '../kernel/job.ts'
 import { statesOf } from '../kernel/lifecycle.ts'
 import { Problem } from '../kernel/problem.ts'
@@ -8,8 +9,7 @@ import { type StageState, stageLifecycle } from '../kernel/stage.ts'
 import { type TaskState, taskLifecycle } from '../kernel/task.ts'
 import type { JobView, StageView } from '../protocol/jobs/jobs.ts'
 import type { TaskView } from '../protocol/tasks/tasks.ts'
-import { checkOptions, type Fields, number, oneOf, text } from '../schema/check.ts'
-import { type ChangeSignal, inTime } from './change-signal.ts'
+import { checkOptions, type Fields, number, type OptionsOf, oneOf, text } from '../schema/check.ts'
 
 /** Selects a task, job or stage by id, tasks by type or dedupeKey, or jobs by name. One match is enough. */
 export type Selector =
@@ -18,11 +18,13 @@ export type Selector =
   | { readonly dedupeKey: string }
   | { readonly name: string }
 
-/** Options of `engine.waitFor`. */
-export interface WaitOptions {
+const optionFields = {
   /** Default 10. */
-  readonly withinSeconds?: number
-}
+  withinSeconds: number({ from: 0, to: 3600 }),
+} satisfies Fields
+
+/** Options of `engine.waitFor`. */
+export interface WaitOptions extends OptionsOf<typeof optionFields> {}
 
 type Seen = TaskView | JobView | StageView
 
@@ -42,13 +44,12 @@ export interface WaitFor {
 
 const states = [...statesOf(taskLifecycle), ...statesOf(jobLifecycle), ...statesOf(stageLifecycle)]
 const selectorFields: Fields = { id: text(200), type: text(200), dedupeKey: text(500), name: text(200) }
-const optionFields: Fields = { withinSeconds: number({ from: 0, to: 3600 }) }
 
 /**
  * Reads again whenever the store may have changed; it does not poll. Reads through `context` are not counted as
  * changes.
  */
-export function waitFor(context: Context, changes: ChangeSignal): WaitFor {
+export function waitFor(context: Context, changes: WakeSignal): WaitFor {
   const wait = async (selector: Selector, state: string, options: WaitOptions = {}): Promise<Seen> => {
     checkOptions(selector, selectorFields, 'waitFor')
     checkOptions({ state }, { state: oneOf(states) }, 'waitFor')
@@ -114,4 +115,15 @@ function describe(one: Seen): string {
   const error = one.error === null ? '' : `, last error: ${one.error.message}`
   const waits = one.state === 'queued' || one.state === 'retrying' ? `, to run at ${one.runAt}` : ''
   return `${one.type} ${one.id} is "${one.state}"${tried}${waits}${error}`
+}
+
+/** Returns whether the promise settled in time. Always clears the timer. */
+export async function inTime(promise: Promise<unknown>, ms: number): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<false>(resolve => {
+    timer = setTimeout(() => resolve(false), Math.max(0, ms))
+  })
+  const won = await Promise.race([promise.then(() => true), late])
+  clearTimeout(timer)
+  return won
 }

@@ -5,12 +5,11 @@ import { ended, eventually, latch } from '../../test/harness/eventually.ts'
 import { faultyPort } from '../../test/harness/faulty-port.ts'
 import { type Fresh, fresh } from '../../test/harness/fresh.ts'
 import { rescue } from '../babysitter/rescue.ts'
-import type { TaskContext } from './context.ts'
-import { defineTask } from './define-task.ts'
+import { defineTask, type TaskContext } from './define-task.ts'
 import type { Interrupted } from './errors.ts'
 import { startWorker } from './worker.ts'
 
-const bounded = { timeout: 60_000 }
+const bounded = { timeout: 600_000 }
 const short = { leaseSeconds: 5, heartbeatSeconds: 1, retry: { delaySeconds: 0 } }
 
 /** A handler that works until it is told to stop, and then stops. */

@@ -1,8 +1,10 @@
 import type { Step } from '../kernel/decide.ts'
-import type { ArtifactPort, SaidArtifact } from '../protocol/files/artifacts.ts'
+import { Problem } from '../kernel/problem.ts'
+import type { CallerTransaction } from '../kernel/transactions.ts'
+import { type ArtifactPort, mostWithSuccess, type ReportedArtifact } from '../protocol/files/artifacts.ts'
 import type { ClaimedTask, HeldTask, SettledTask, SpawnedTask } from '../protocol/tasks/sync.ts'
 import { isObject } from '../schema/check.ts'
-import type { TaskContext } from './context.ts'
+import type { TaskContext } from './define-task.ts'
 import { Interrupted, type InterruptReason, reportOf } from './errors.ts'
 import { makeTaskLog, type TaskLog } from './task-log.ts'
 
@@ -10,49 +12,35 @@ import { makeTaskLog, type TaskLog } from './task-log.ts'
 export interface Attempt {
   readonly task: ClaimedTask
   /** Created on first use: most handlers never read the signal. */
-  abort: AbortController | undefined
+  abort?: AbortController
   /** Like `abort`, for `hardSignal`. */
-  hardAbort: AbortController | undefined
+  hardAbort?: AbortController
+  interrupted?: InterruptReason
   /** Why no further work on this attempt can count. */
-  hardInterrupted: InterruptReason | undefined
-  step: Step | undefined
+  hardInterrupted?: InterruptReason
+  step?: Step
   /** When the lease ends by this process's clock, unless a heartbeat is acknowledged before. */
   leaseEndsAt: number
-  startedAt: number | undefined
+  startedAt?: number
   startReported: boolean
-  settled: SettledTask | undefined
+  settled?: SettledTask
   unsent: { progress?: unknown; checkpoint?: unknown }
   /** Created with the first line: most handlers log nothing. */
-  log: TaskLog | undefined
+  log?: TaskLog
   /** The heartbeat in flight. If two were in flight at once, the store would skip one. */
-  beating: Promise<unknown> | undefined
+  beating?: Promise<unknown> | undefined
   isPartial: boolean
-  spawned: SpawnedTask[] | undefined
+  spawned?: SpawnedTask[]
+  /** Files to report together with the success. */
+  uploads?: ReportedArtifact[]
   /** The handler completed the task in a transaction of its own, which may not have committed yet. */
-  completed: { readonly output: unknown } | undefined
-  interrupted: InterruptReason | undefined
+  completed?: { readonly output: unknown }
 }
 
 /** `claimedAt`: the earliest time, by this process's clock, at which the lease can have begun. */
 export function newAttempt(task: ClaimedTask, claimedAt: number): Attempt {
-  return {
-    task,
-    abort: undefined,
-    hardAbort: undefined,
-    hardInterrupted: undefined,
-    step: undefined,
-    leaseEndsAt: claimedAt + task.leaseSeconds * 1000,
-    startedAt: undefined,
-    startReported: false,
-    settled: undefined,
-    unsent: {},
-    log: undefined,
-    beating: undefined,
-    isPartial: false,
-    spawned: undefined,
-    completed: undefined,
-    interrupted: undefined,
-  }
+  const leaseEndsAt = claimedAt + task.leaseSeconds * 1000
+  return { task, leaseEndsAt, startReported: false, unsent: {}, isPartial: false }
 }
 
 export function nameOf({ task }: Attempt): HeldTask {
@@ -99,22 +87,6 @@ function controllerFor(interrupted: InterruptReason | undefined): AbortControlle
   return controller
 }
 
-function signalOf(held: Attempt): AbortSignal {
-  held.abort ??= controllerFor(held.interrupted)
-  return held.abort.signal
-}
-
-function hardSignalOf(held: Attempt): AbortSignal {
-  held.hardAbort ??= controllerFor(held.hardInterrupted)
-  return held.hardAbort.signal
-}
-
-/** An abandoned handler may keep logging, but those lines belong to no attempt. */
-function logOf(held: Attempt): TaskLog {
-  held.log ??= makeTaskLog(() => held.settled === undefined)
-  return held.log
-}
-
 /**
  * Runs the handler and never throws. Reporting is separate, so that a network failure after good work repeats the
  * report and never turns the work into a failure. A handler that does not stop at its timeout is abandoned.
@@ -139,8 +111,8 @@ export async function runAttempt(
 export interface EngineCalls {
   saveCheckpoint(held: Attempt, value: unknown): Promise<void>
   /** Completes a task in a transaction of the handler. */
-  completeIn(tx: object, settled: SettledTask): Promise<void>
-  reportFiles(held: Attempt, files: readonly SaidArtifact[]): Promise<void>
+  completeIn(tx: CallerTransaction, settled: SettledTask): Promise<void>
+  reportFiles(held: Attempt, files: readonly ReportedArtifact[]): Promise<void>
   filesOf: ArtifactPort['ofStage']
 }
 
@@ -179,6 +151,11 @@ function inTime(held: Attempt, working: Promise<unknown>): Promise<unknown> {
 
 function contextOf(held: Attempt, { saveCheckpoint, completeIn, reportFiles, filesOf }: EngineCalls): TaskContext {
   const { id, type, attempt: number, epoch, correlationId, traceparent, checkpoint } = held.task
+  const report = (state: ReportedArtifact['state']) => (files: readonly Omit<ReportedArtifact, 'state'>[]) =>
+    reportFiles(
+      held,
+      files.map(file => ({ ...file, state })),
+    )
   return {
     id,
     type,
@@ -187,14 +164,18 @@ function contextOf(held: Attempt, { saveCheckpoint, completeIn, reportFiles, fil
     correlationId,
     traceparent,
     get signal() {
-      return signalOf(held)
+      held.abort ??= controllerFor(held.interrupted)
+      return held.abort.signal
     },
     get hardSignal() {
-      return hardSignalOf(held)
+      held.hardAbort ??= controllerFor(held.hardInterrupted)
+      return held.hardAbort.signal
     },
     lastCheckpoint: checkpoint ?? null,
     get log() {
-      return logOf(held).logger
+      // An abandoned handler may keep logging, but those lines belong to no attempt.
+      held.log ??= makeTaskLog(() => held.settled === undefined)
+      return held.log.logger
     },
     step(name) {
       held.step = name
@@ -212,16 +193,15 @@ function contextOf(held: Attempt, { saveCheckpoint, completeIn, reportFiles, fil
     },
     artifacts: {
       ofStage: filesOf,
-      register: files =>
-        reportFiles(
-          held,
-          files.map(file => ({ ...file, state: 'registered' })),
-        ),
-      uploaded: files =>
-        reportFiles(
-          held,
-          files.map(file => ({ ...file, state: 'uploaded' })),
-        ),
+      register: report('registered'),
+      uploaded: report('uploaded'),
+      uploadedWithSuccess(files) {
+        const uploads = [...(held.uploads ?? []), ...files.map(file => ({ ...file, state: 'uploaded' as const }))]
+        if (uploads.length > mostWithSuccess) {
+          throw new Problem('OPTION_INVALID', { option: 'files', must: `be at most ${mostWithSuccess} files` })
+        }
+        held.uploads = uploads
+      },
     },
     partial() {
       held.isPartial = true

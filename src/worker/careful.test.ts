@@ -6,11 +6,10 @@ import { faultyPort, theFirst } from '../../test/harness/faulty-port.ts'
 import { type Fresh, fresh } from '../../test/harness/fresh.ts'
 import { rescue } from '../babysitter/rescue.ts'
 import type { SyncPort } from '../protocol/tasks/sync.ts'
-import type { TaskContext } from './context.ts'
-import { defineTask } from './define-task.ts'
+import { defineTask, type TaskContext } from './define-task.ts'
 import { startWorker } from './worker.ts'
 
-const bounded = { timeout: 60_000 }
+const bounded = { timeout: 600_000 }
 const short = { leaseSeconds: 5, heartbeatSeconds: 1 }
 const hurried = { drainSeconds: 2, waitSeconds: 0.2 }
 const tellsStart = ({ started, beats }: { started?: readonly object[]; beats?: readonly object[] }) =>

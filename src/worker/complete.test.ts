@@ -4,12 +4,12 @@ import pg from 'pg'
 import { needsServer } from '../../test/harness/databases.ts'
 import { ended } from '../../test/harness/eventually.ts'
 import { fresh } from '../../test/harness/fresh.ts'
+import type { EngineTransaction } from '../kernel/transactions.ts'
 import type { ClaimedTask, SyncPort } from '../protocol/tasks/sync.ts'
 import type { Sql } from '../store/driver/sql.ts'
 import { newAttempt } from './attempt.ts'
-import { makeAttempts } from './attempts.ts'
+import { makeAttempts, makeNotifier } from './attempts.ts'
 import { defineTask } from './define-task.ts'
-import { makeNotifier } from './notifier.ts'
 import { workerSettings } from './options.ts'
 import { startWorker } from './worker.ts'
 
@@ -97,7 +97,11 @@ test('a handler whose task was called off meanwhile cannot complete it, and its 
 test('over a wire a transaction cannot be used, and the handler is told so', async t => {
   const { engine } = await fresh(t)
   const remote: SyncPort = { sync: engine.sync, putTaskType: engine.putTaskType }
-  const bill = defineTask({ type: 'bill', retry: { attempts: 1 }, handler: (_, ctx) => ctx.complete({}) })
+  const bill = defineTask({
+    type: 'bill',
+    retry: { attempts: 1 },
+    handler: (_, ctx) => ctx.complete({} as EngineTransaction),
+  })
   const worker = startWorker(remote, [bill])
   t.after(() => worker.stop())
   const { id } = await engine.enqueue(bill, null)

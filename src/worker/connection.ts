@@ -9,40 +9,24 @@ import type { SyncAnswer, SyncPort, SyncRequest } from '../protocol/tasks/sync.t
 import { type Attempt, correlationsOf } from './attempt.ts'
 import type { WorkerSettings } from './options.ts'
 
-export interface Connection {
-  sync(part: Omit<SyncRequest, 'worker' | 'session' | 'queues'>, signal?: AbortSignal): Promise<SyncAnswer>
-  /**
-   * Repeats a request with increasing pauses. Returns undefined if the connection was closed, or if the engine failed
-   * in a way that retries do not fix. `about`: the attempts concerned, for the log.
-   */
-  retryUntilAnswered<T>(ask: () => Promise<T>, about?: readonly Attempt[]): Promise<T | undefined>
-  /** Sends a request once. Returns undefined if the connection was closed meanwhile. */
-  tryOnce<T>(ask: () => Promise<T>): Promise<T | undefined>
-  /** Waits after consecutive failures, longer after each one. Returns at once when the connection is closed. */
-  pauseAfter(failures: number): Promise<void>
-  /** Stops waiting: unanswered requests are abandoned. */
-  close(): void
-  isClosed(): boolean
-}
-
 const maxTriesForBugs = 5
 
-export function openConnection(engine: SyncPort, settings: WorkerSettings): Connection {
-  const { name: worker, queues, log } = settings
+export type Connection = ReturnType<typeof openConnection>
+
+export function openConnection(engine: SyncPort, { name: worker, queues, log }: WorkerSettings) {
   const session = randomUUID()
   const closing = new AbortController()
   const closed = new Promise<undefined>(resolve => {
     closing.signal.addEventListener('abort', () => resolve(undefined), { once: true })
   })
-  const connection: Connection = {
-    sync: (part, signal) => engine.sync({ ...part, worker, session, queues }, signal),
-    close: () => closing.abort(),
-    isClosed: () => closing.signal.aborted,
-    tryOnce: ask => Promise.race([ask(), closed]),
-    async pauseAfter(failures) {
-      await sleep(backoffMs(failures), undefined, { signal: closing.signal }).catch(() => {})
-    },
-    async retryUntilAnswered(ask, about = []) {
+  const connection = {
+    sync: (part: Omit<SyncRequest, 'worker' | 'session' | 'queues'>, signal?: AbortSignal): Promise<SyncAnswer> =>
+      engine.sync({ ...part, worker, session, queues }, signal),
+    /**
+     * Repeats a request with increasing pauses. Returns undefined if the connection was closed, or if the engine failed
+     * in a way that retries do not fix. `about`: the attempts concerned, for the log.
+     */
+    async retryUntilAnswered<T>(ask: () => Promise<T>, about: readonly Attempt[] = []): Promise<T | undefined> {
       for (let tries = 1; !closing.signal.aborted; tries++) {
         try {
           return await connection.tryOnce(ask)
@@ -54,6 +38,15 @@ export function openConnection(engine: SyncPort, settings: WorkerSettings): Conn
       }
       return undefined
     },
+    /** Sends a request once. Returns undefined if the connection was closed meanwhile. */
+    tryOnce: <T>(ask: () => Promise<T>): Promise<T | undefined> => Promise.race([ask(), closed]),
+    /** Waits after consecutive failures, longer after each one. Returns at once when the connection is closed. */
+    async pauseAfter(failures: number): Promise<void> {
+      await sleep(backoffMs(failures), undefined, { signal: closing.signal }).catch(() => {})
+    },
+    /** Stops waiting: unanswered requests are abandoned. */
+    close: (): void => closing.abort(),
+    isClosed: (): boolean => closing.signal.aborted,
   }
   return connection
 }

@@ -1,26 +1,38 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec'
-import type { TaskDefinition } from '../protocol/tasks/task-type.ts'
+import type { Step } from '../kernel/decide.ts'
+import type { CallerTransaction } from '../kernel/transactions.ts'
+import type { ArtifactPort } from '../protocol/files/artifacts.ts'
+import type { TaskDefinition } from '../protocol/tasks/new-task.ts'
+import type { Stored } from '../protocol/tasks/results.ts'
+import type { SpawnedTask } from '../protocol/tasks/sync.ts'
 import type { TaskTypeOptions } from '../protocol/tasks/tasks.ts'
-import type { TaskContext } from './context.ts'
+import type { TaskLogger } from './task-log.ts'
 
 /** A type of task and its handler. */
-export interface Task<In = unknown> extends TaskDefinition<In> {
+export interface Task<In = unknown, Out = unknown> extends TaskDefinition<In, Out> {
   run(payload: unknown, ctx: TaskContext): Promise<unknown>
 }
 
-interface TaskSpec<Schema extends StandardSchemaV1, Out> extends TaskTypeOptions {
+interface CheckedTaskSpec<Schema extends StandardSchemaV1, Out> extends TaskTypeOptions {
   readonly type: string
   /**
    * Validates payloads when they are queued and when they are claimed: zod, valibot, arktype, or any Standard Schema.
    */
-  readonly payload?: Schema
-  handler(payload: StandardSchemaV1.InferOutput<Schema>, ctx: TaskContext): Promise<Out> | Out
+  readonly payload: Schema
+  handler(payload: StandardSchemaV1.InferOutput<Schema>, ctx: TaskContext): Out
+}
+
+interface TaskSpec<In, Out> extends TaskTypeOptions {
+  readonly type: string
+  readonly payload?: undefined
+  handler(payload: In, ctx: TaskContext): Out
 }
 
 /**
  * Defines a type of task: its payload, its handler, and how it is leased and retried.
  *
- * The handler's result is the output of the task. If it throws, the task is retried by its policy, unless the error is
+ * The handler's result is the output of the task, and the type of what `result()` returns. Without a schema, the payload
+ * has the type that the handler gives it, and is not checked at run time. If the handler throws, the task is retried by its policy, unless the error is
  * `RetryIn`, `GiveUp`, `DeadLetter` or `Skip`.
  *
  * @example
@@ -32,15 +44,72 @@ interface TaskSpec<Schema extends StandardSchemaV1, Out> extends TaskTypeOptions
  * })
  */
 export function defineTask<Schema extends StandardSchemaV1, Out>(
-  spec: TaskSpec<Schema, Out>,
-): Task<StandardSchemaV1.InferInput<Schema>> {
+  spec: CheckedTaskSpec<Schema, Out>,
+): Task<StandardSchemaV1.InferInput<Schema>, Stored<Awaited<Out>>>
+export function defineTask<In, Out>(spec: TaskSpec<In, Out>): Task<In, Stored<Awaited<Out>>>
+export function defineTask<In, Out>(
+  spec: TaskSpec<In, Out> | CheckedTaskSpec<StandardSchemaV1<In>, Out>,
+): Task<In, Stored<Awaited<Out>>> {
   const { type, payload, handler, ...options } = spec
   return {
     type,
-    schema: payload as StandardSchemaV1<StandardSchemaV1.InferInput<Schema>, unknown> | undefined,
+    schema: payload,
     options,
     async run(value, ctx) {
-      return handler(value as StandardSchemaV1.InferOutput<Schema>, ctx)
+      return handler(value as In, ctx)
     },
   }
+}
+
+/** Passed to a handler together with its payload. */
+export interface TaskContext {
+  readonly id: string
+  readonly type: string
+  /** 1 for the first attempt of a round. */
+  readonly attempt: number
+  readonly epoch: number
+  readonly correlationId: string | null
+  readonly traceparent: string | null
+  /** Aborts when the handler should stop. `signal.reason` is an `Interrupted` that says why. */
+  readonly signal: AbortSignal
+  /**
+   * Aborts when further work cannot count: the lease is lost, the timeout has passed, the worker shuts down, or the
+   * grace period of a cancel is over. It aborts together with `signal`, or later after a soft cancel, but never before
+   * it.
+   */
+  readonly hardSignal: AbortSignal
+  /** The last checkpoint of an earlier attempt, or null. */
+  readonly lastCheckpoint: unknown
+  /**
+   * Adds a line to the log of the task: `ctx.log('fetched', { rows: 12 })`, `ctx.log.warn(…)`. It never throws and
+   * never waits. Lines beyond the limits of an attempt are dropped and counted.
+   */
+  readonly log: TaskLogger
+  /** Marks the start of a step. An error that ends the attempt records the step. */
+  step(name: Step): void
+  /** Reports progress. It is sent with the next heartbeat; only the latest value counts. */
+  progress(value: unknown): void
+  /** Stores a value for the next attempt. Resolves when it is stored, and rejects if the lease is lost. */
+  checkpoint(value: unknown): Promise<void>
+  /**
+   * Creates tasks of the same job, in this stage or in a later one that is open. They are written if the handler
+   * returns.
+   */
+  spawn(...tasks: SpawnedTask[]): void
+  /**
+   * Completes the task in your own transaction, so that your writes and the completion commit or roll back together.
+   * Return after the commit, and throw if it failed. Pass the transaction of your library, as for `enqueue`. Works only
+   * with an engine in the same process.
+   */
+  complete(tx: CallerTransaction, output?: unknown): Promise<void>
+  /**
+   * Registers the output files of the attempt. A file must be registered before it is uploaded, and counts if the
+   * attempt wins.
+   */
+  readonly artifacts: ArtifactPort
+  /**
+   * Marks the result as partial; counts if the handler then returns. Returning `{ status: 'partial', metrics, errors
+   * }`, and nothing else, has the same effect.
+   */
+  partial(): void
 }

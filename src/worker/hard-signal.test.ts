@@ -4,8 +4,7 @@ import { once } from 'node:events'
 import { test } from 'node:test'
 import { runTask } from '../testing/run-task.ts'
 import { interrupt, newAttempt, runAttempt } from './attempt.ts'
-import type { TaskContext } from './context.ts'
-import { defineTask } from './define-task.ts'
+import { defineTask, type TaskContext } from './define-task.ts'
 import { Failed, GiveUp, type Interrupted } from './errors.ts'
 import { defaultName } from './worker.ts'
 
@@ -16,7 +15,7 @@ const noCalls = {
   async *filesOf() {},
 }
 
-const bounded = { timeout: 30_000 }
+const bounded = { timeout: 600_000 }
 
 function held() {
   const claimed = {

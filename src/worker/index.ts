@@ -1,4 +1,4 @@
-export type { TaskContext } from './context.ts'
+export type { TaskContext } from './define-task.ts'
 export { defineTask, type Task } from './define-task.ts'
 export { DeadLetter, Failed, GiveUp, Interrupted, type InterruptReason, RetryIn, Skip } from './errors.ts'
 export type { WorkerOptions } from './options.ts'

@@ -1,41 +1,43 @@
 import { commandType } from '../kernel/datum.ts'
-import { callback, checkOptions, type Fields, field, firstFault, number, text } from '../schema/check.ts'
+import {
+  callback,
+  checkOptions,
+  type Field,
+  type Fields,
+  field,
+  firstFault,
+  number,
+  type OptionsOf,
+  text,
+} from '../schema/check.ts'
 import type { Task } from './define-task.ts'
 
-/** Options of `startWorker`. */
-export interface WorkerOptions {
+const fields = {
   /**
    * Shown to people. Default: NODE_NAME/POD_NAME in Kubernetes if both are set, else host, process id and random
    * digits.
    */
-  readonly name?: string
+  name: text(200),
   /** Default: the types of its tasks. */
-  readonly queues?: readonly string[]
+  queues: field<readonly string[]>({}, value =>
+    Array.isArray(value) && value.length > 0 ? firstFault(text(200), value) : 'be a list of names',
+  ),
   /** Handlers that run at once. Default 10. */
-  readonly concurrency?: number
+  concurrency: number({ from: 1, to: 10_000, whole: true }),
   /**
    * Tasks claimed in advance, so that no handler waits for the store. Default: the same as `concurrency`, or 0 for a
    * worker that runs commands. Commands are long, and a buffered one would be kept from an idle worker.
    */
-  readonly buffer?: number
-  /** How long a claim waits at the engine for work. Default 20. */
-  readonly waitSeconds?: number
-  /** How long a stop waits for running handlers. Default 30. */
-  readonly drainSeconds?: number
-  readonly log?: (word: string, facts: Record<string, unknown>) => void
-}
-
-const fields: Fields = {
-  name: text(200),
-  queues: field({}, value =>
-    Array.isArray(value) && value.length > 0 ? firstFault(text(200), value) : 'be a list of names',
-  ),
-  concurrency: number({ from: 1, to: 10_000, whole: true }),
   buffer: number({ from: 0, to: 100_000, whole: true }),
+  /** How long a claim waits at the engine for work. Default 20. */
   waitSeconds: number({ from: 0, to: 60 }),
+  /** How long a stop waits for running handlers. Default 30. */
   drainSeconds: number({ from: 0, to: 86_400 }),
-  log: callback,
-}
+  log: callback as Field<(event: string, facts: Record<string, unknown>) => void>,
+} satisfies Fields
+
+/** Options of `startWorker`. */
+export interface WorkerOptions extends OptionsOf<typeof fields> {}
 
 export type WorkerSettings = Required<WorkerOptions>
 
@@ -52,7 +54,9 @@ export const timings = {
   reportStartMs: 200,
   /** Maximum delay of a log line. Until then it waits for the next heartbeat. */
   sendLogsMs: 1000,
-  /** How long the last reports may take after the deadline of a stop. */
+  /** How long handlers may take to stop after the deadline of a stop. */
+  handlerStopMs: 2000,
+  /** How long the last reports may take after that. */
   lastReportMs: 5000,
 }
 

@@ -10,7 +10,7 @@ import type { SyncAnswer, SyncPort, SyncRequest } from '../protocol/tasks/sync.t
 import { defineTask } from './define-task.ts'
 import { startWorker } from './worker.ts'
 
-const bounded = { timeout: 60_000 }
+const bounded = { timeout: 600_000 }
 const hurried = { drainSeconds: 2, waitSeconds: 0.2 }
 const reports = ({ settled }: SyncRequest) => settled !== undefined
 const wins = (_: SyncRequest, { claimed }: SyncAnswer) => claimed.length > 0

@@ -1,9 +1,11 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { Problem, type ProblemCode } from '../kernel/problem.ts'
+import type { ArtifactReport } from '../protocol/files/artifacts.ts'
 import { leaseOf, type Refusal, type SettledTask } from '../protocol/tasks/sync.ts'
-import { type Attempt, correlationsOf, nameOf, traceOf } from './attempt.ts'
+import { type Attempt, correlationsOf, interrupt, nameOf, traceOf } from './attempt.ts'
 import type { Attempts } from './attempts.ts'
 import { type Connection, isRetryable } from './connection.ts'
-import { batchSize, logBytesPerSync, type WorkerSettings } from './options.ts'
+import { batchSize, logBytesPerSync, timings, type WorkerSettings } from './options.ts'
 
 /**
  * Sends the reports of finished attempts until the engine acknowledges each of them. A failure on the way is not the
@@ -25,7 +27,9 @@ export function makeReporter(connection: Connection, attempts: Attempts, { name:
     while (waiting.length > 0 && !connection.isClosed()) {
       const batch = waiting.splice(0, fitting(waiting, most))
       try {
-        const answer = await connection.tryOnce(() => connection.sync({ settled: batch.map(withLog) }))
+        const answer = await connection.tryOnce(() =>
+          connection.sync({ settled: batch.map(withLog), ...uploadsOf(batch) }),
+        )
         if (answer === undefined) waiting.unshift(...batch)
         else {
           heedAll(batch, answer.refused)
@@ -124,19 +128,130 @@ function replacementFor({ id, epoch }: SettledTask, { code, message }: Refusal):
   return { id, epoch, outcome: 'dead_lettered', error }
 }
 
-/** The number of reports for one sync: at least one, and no more log lines than fit. */
+/** The number of reports for one sync: at least one, and no more log lines and files than fit. */
 function fitting(waiting: readonly Attempt[], atMost: number): number {
   let bytes = 0
   const most = Math.min(waiting.length, atMost)
   for (let index = 0; index < most; index++) {
-    bytes += waiting[index]!.log?.bytes() ?? 0
+    const { log, uploads } = waiting[index]!
+    bytes += log?.bytes() ?? 0
+    for (const { name, uri } of uploads ?? []) bytes += name.length + uri.length + bytesPerFile
     if (bytes > logBytesPerSync) return Math.max(1, index)
   }
   return most
+}
+
+/** More than the other fields of a file take, so that a sync contains no more files than the engine accepts. */
+const bytesPerFile = 400
+
+/** The engine records files before it settles, and refuses the success of an attempt whose files it does not have. */
+function uploadsOf(batch: readonly Attempt[]): { artifacts?: ArtifactReport[] } {
+  const succeeded = batch.filter(({ settled }) => settled?.outcome === 'succeeded')
+  const artifacts = succeeded.flatMap(one => (one.uploads ?? []).map(file => ({ ...file, ...nameOf(one) })))
+  return artifacts.length === 0 ? {} : { artifacts }
 }
 
 /** Log lines that no heartbeat has carried go with the report, and again if the report is repeated. */
 function withLog(one: Attempt): SettledTask {
   const logs = one.log?.last(performance.now()) ?? []
   return logs.length === 0 ? one.settled! : { ...one.settled!, logs }
+}
+
+/** Keeps leases alive: reports starts, renews leases at half time, sends progress, and detects expired leases. */
+export function makeHeartbeat(connection: Connection, attempts: Attempts, { name: worker, log }: WorkerSettings) {
+  async function beat(ones: readonly Attempt[]): Promise<readonly Refusal[]> {
+    const sentAt = performance.now()
+    const carried = ones.map(one => ({ one, sent: one.unsent, logs: one.log?.unsent(sentAt) }))
+    for (const one of ones) one.unsent = {}
+    const started = ones.filter(isStartUnreported)
+    try {
+      const saying = connection.sync({
+        started: started.map(one => ({ ...nameOf(one), agoMs: sentAt - one.startedAt! })),
+        beats: carried.map(({ one, sent, logs }) => ({ ...nameOf(one), ...sent, ...(logs && { logs }) })),
+      })
+      const over = saying.catch(() => {})
+      for (const one of ones) one.beating = over
+      const answer = await saying
+      const refused = new Set(answer.refused.map(leaseOf))
+      for (const one of started) one.startReported = true
+      for (const { one, logs } of carried) {
+        if (refused.has(leaseOf(one.task))) continue
+        // Counted from when the request was sent: the engine cannot have renewed the lease earlier.
+        one.leaseEndsAt = sentAt + one.task.leaseSeconds * 1000
+        if (logs !== undefined) one.log?.acknowledge(logs)
+      }
+      const busy = new Set(answer.refused.filter(({ code }) => code === 'TASK_BUSY').map(leaseOf))
+      for (const { one, sent } of carried) if (busy.has(leaseOf(one.task))) one.unsent = { ...sent, ...one.unsent }
+      attempts.applyAnswer(answer)
+      return answer.refused
+    } catch (error) {
+      for (const { one, sent } of carried) one.unsent = { ...sent, ...one.unsent }
+      throw error
+    } finally {
+      for (const one of ones) one.beating = undefined
+    }
+  }
+
+  function attemptsDue(now: number): Attempt[] {
+    const ones = [...attempts.active]
+    // The lease of an attempt that has not started may still be renewed. It is checked again before the start.
+    for (const one of ones) if (one.startedAt !== undefined && now >= one.leaseEndsAt) interrupt(one, 'lease-lost')
+    // The rest follows in the next heartbeat.
+    return ones.filter(one => one.beating === undefined && !isLost(one) && needsBeat(one, now)).slice(0, batchSize)
+  }
+
+  return {
+    /** Resolves when the engine has stored the value; rejects if the lease is lost. */
+    async saveCheckpoint(one: Attempt, value: unknown): Promise<void> {
+      one.unsent.checkpoint = value
+      const refused = await connection.retryUntilAnswered(async () => {
+        while (one.beating !== undefined) await one.beating
+        const refused = await beat([one])
+        if (refused.some(({ code }) => code === 'TASK_BUSY')) throw new Problem('TASK_BUSY', { ...nameOf(one) })
+        return refused
+      }, [one])
+      if (one.interrupted === 'lease-lost') throw new Problem('LEASE_LOST', { ...nameOf(one) })
+      if (refused === undefined) throw new Problem('STORE_UNAVAILABLE', { ...nameOf(one) })
+      const refusal = refused.find(({ id }) => id === one.task.id)
+      if (refusal !== undefined) throw new Problem(refusal.code, { ...nameOf(one), why: refusal.message })
+    },
+    async runHeartbeats(signal: AbortSignal): Promise<void> {
+      let isBeating = false
+      while (!signal.aborted) {
+        await sleep(timings.tickMs, undefined, { signal }).catch(() => {})
+        const ones = attemptsDue(performance.now())
+        if (isBeating || ones.length === 0) continue
+        isBeating = true
+        beat(ones)
+          .catch(error => log('sync.failed', { worker, part: 'beat', ...correlationsOf(ones), error: String(error) }))
+          .finally(() => {
+            isBeating = false
+          })
+      }
+    },
+  }
+}
+
+/** An ended attempt needs no separate start, because its report implies one. */
+function isStartUnreported({ startedAt, startReported, settled }: Attempt): boolean {
+  return startedAt !== undefined && !startReported && settled === undefined
+}
+
+/**
+ * Its handler was told to stop, so nobody wants the lease any more, even if the engine has not taken it back yet. If the
+ * handler succeeded all the same, the result counts as long as the lease lasts.
+ */
+const isLost = ({ hardInterrupted, settled }: Attempt) =>
+  hardInterrupted === 'lease-lost' && settled?.outcome !== 'succeeded'
+
+/** A start is reported once the task has run for a moment. A lease is renewed when half of it is left. */
+function needsBeat(one: Attempt, now: number): boolean {
+  const isUnreported = isStartUnreported(one) && now - one.startedAt! > timings.reportStartMs
+  const isHalfGone = one.leaseEndsAt - now < (one.task.leaseSeconds * 1000) / 2
+  return (
+    isUnreported ||
+    isHalfGone ||
+    one.unsent.progress !== undefined ||
+    (one.log?.waitedMs(now) ?? 0) > timings.sendLogsMs
+  )
 }

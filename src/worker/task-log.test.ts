@@ -5,12 +5,11 @@ import { faultyPort, theFirst } from '../../test/harness/faulty-port.ts'
 import { fresh } from '../../test/harness/fresh.ts'
 import { logLimits } from '../protocol/tasks/logs.ts'
 import type { SyncRequest } from '../protocol/tasks/sync.ts'
-import type { TaskContext } from './context.ts'
-import { defineTask } from './define-task.ts'
+import { defineTask, type TaskContext } from './define-task.ts'
 import { makeTaskLog } from './task-log.ts'
 import { startWorker } from './worker.ts'
 
-const bounded = { timeout: 60_000 }
+const bounded = { timeout: 600_000 }
 const task = (handler: (payload: unknown, ctx: TaskContext) => Promise<unknown> | unknown, options: object = {}) =>
   defineTask({ type: 'work', retry: { delaySeconds: 0 }, ...options, handler })
 

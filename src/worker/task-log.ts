@@ -6,23 +6,11 @@ type WriteLine = (message: string, facts?: Record<string, unknown>) => void
 /** `log(…)` is the same as `log.info(…)`. */
 export type TaskLogger = WriteLine & Readonly<Record<LogLevel, WriteLine>>
 
-export interface TaskLog {
-  readonly logger: TaskLogger
-  /** The next unacknowledged lines, or undefined if there are none. */
-  unsent(now: number): LogLine[] | undefined
-  /** All remaining lines and the number of dropped ones. Sent with the report, after which no lines are accepted. */
-  last(now: number): LogLine[]
-  /** Removes lines that the engine has acknowledged. */
-  acknowledge(lines: readonly LogLine[]): void
-  /** How long the oldest unsent line has waited. */
-  waitedMs(now: number): number
-  /** Size of the unsent lines. */
-  bytes(): number
-}
-
 const linesPerBeat = 100
 
-export function makeTaskLog(isOpen: () => boolean): TaskLog {
+export type TaskLog = ReturnType<typeof makeTaskLog>
+
+export function makeTaskLog(isOpen: () => boolean) {
   let waiting: { line: LogLine; at: number; bytes: number }[] = []
   let count = 0
   let size = 0
@@ -43,18 +31,24 @@ export function makeTaskLog(isOpen: () => boolean): TaskLog {
   const dated = (now: number, some: typeof waiting) => some.map(({ line, at }) => ({ ...line, agoMs: now - at }))
   const [debug, info, warn, error] = logLevels.map(makeWriter) as [WriteLine, WriteLine, WriteLine, WriteLine]
   return {
-    logger: Object.assign(info, { debug, info, warn, error }),
-    unsent: now => (waiting.length === 0 ? undefined : dated(now, waiting.slice(0, linesPerBeat))),
-    last(now) {
+    logger: Object.assign(info, { debug, info, warn, error }) as TaskLogger,
+    /** The next unacknowledged lines, or undefined if there are none. */
+    unsent: (now: number): LogLine[] | undefined =>
+      waiting.length === 0 ? undefined : dated(now, waiting.slice(0, linesPerBeat)),
+    /** All remaining lines and the number of dropped ones. Sent with the report, after which no lines are accepted. */
+    last(now: number): LogLine[] {
       const lines = dated(now, waiting)
       return dropped === 0 ? lines : [...lines, lineOnDropped(count + 1, dropped)]
     },
-    acknowledge(lines) {
+    /** Removes lines that the engine has acknowledged. */
+    acknowledge(lines: readonly LogLine[]): void {
       const upTo = lines.at(-1)?.n ?? 0
       waiting = waiting.filter(({ line }) => line.n > upTo)
     },
-    waitedMs: now => (waiting.length === 0 ? 0 : now - waiting[0]!.at),
-    bytes: () => waiting.reduce((sum, { bytes }) => sum + bytes, 0),
+    /** How long the oldest unsent line has waited. */
+    waitedMs: (now: number): number => (waiting.length === 0 ? 0 : now - waiting[0]!.at),
+    /** Size of the unsent lines. */
+    bytes: (): number => waiting.reduce((sum, { bytes }) => sum + bytes, 0),
   }
 }
 

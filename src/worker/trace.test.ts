@@ -13,8 +13,7 @@ import {
 } from '@opentelemetry/sdk-trace-base'
 import { ended, eventually } from '../../test/harness/eventually.ts'
 import { fresh } from '../../test/harness/fresh.ts'
-import type { TaskContext } from './context.ts'
-import { defineTask } from './define-task.ts'
+import { defineTask, type TaskContext } from './define-task.ts'
 import { GiveUp } from './errors.ts'
 import { startWorker } from './worker.ts'
 

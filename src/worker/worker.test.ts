@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { ended, eventually, latch } from '../../test/harness/eventually.ts'
 import { faultyPort } from '../../test/harness/faulty-port.ts'
 import { type Fresh, fresh } from '../../test/harness/fresh.ts'
@@ -8,7 +10,7 @@ import type { SyncPort } from '../protocol/tasks/sync.ts'
 import { defineTask } from './define-task.ts'
 import { startWorker } from './worker.ts'
 
-const bounded = { timeout: 90_000 }
+const bounded = { timeout: 600_000 }
 const items = (count: number) => Array.from({ length: count }, (_, n) => ({ type: 'work', payload: n }))
 
 async function allIn({ engine }: Fresh, state: TaskState, count: number) {
@@ -142,6 +144,27 @@ test(
     for (const task of await allIn(story, 'succeeded', 3)) assert.deepEqual([task.epoch, task.output], [2, 'done'])
   },
 )
+
+test('a task is given back only when its handler has stopped', bounded, async t => {
+  const { engine } = await fresh(t)
+  const begun = latch()
+  let hasStopped = false
+  const tidy = defineTask({
+    type: 'work',
+    async handler(_, { signal }) {
+      begun.open()
+      await once(signal, 'abort')
+      await sleep(300)
+      hasStopped = true
+      throw signal.reason
+    },
+  })
+  await engine.enqueueMany(items(1))
+  const worker = startWorker(engine, [tidy], { drainSeconds: 0 })
+  await begun.opened
+  await worker.stop()
+  assert.ok(hasStopped)
+})
 
 test('a worker that has a day to stop can be told to hurry, and gives back what it holds', bounded, async t => {
   const story = await fresh(t)

@@ -1,23 +1,20 @@
 /**
- * The worker: claims into a buffer, runs handlers, reports results, and keeps its leases alive (heartbeat.ts,
- * reporter.ts). These run concurrently and share only the active attempts.
+ * The worker: claims into a buffer, runs handlers, reports results, and keeps its leases alive (reporter.ts).
+ * These run concurrently and share only the active attempts.
  */
 import { randomBytes } from 'node:crypto'
 import { hostname } from 'node:os'
 import { Problem } from '../kernel/problem.ts'
-import type { ArtifactPort, SaidArtifact } from '../protocol/files/artifacts.ts'
+import type { CallerTransaction } from '../kernel/transactions.ts'
+import type { ArtifactPort, ReportedArtifact } from '../protocol/files/artifacts.ts'
+import { checkPayload, recordOf } from '../protocol/tasks/new-task.ts'
 import type { ClaimedTask, SettledTask, SyncPort } from '../protocol/tasks/sync.ts'
-import { checkPayload, recordOf } from '../protocol/tasks/task-type.ts'
-import { type Attempt, interrupt, nameOf, newAttempt, runAttempt } from './attempt.ts'
-import { makeAttempts } from './attempts.ts'
+import { type Attempt, type EngineCalls, interrupt, nameOf, newAttempt, runAttempt } from './attempt.ts'
+import { makeAttempts, makeNotifier, traceAttempt } from './attempts.ts'
 import { type Connection, openConnection } from './connection.ts'
-import type { TaskContext } from './context.ts'
-import type { Task } from './define-task.ts'
-import { makeHeartbeat } from './heartbeat.ts'
-import { makeNotifier } from './notifier.ts'
+import type { Task, TaskContext } from './define-task.ts'
 import { batchSize, timings, type WorkerOptions, workerSettings } from './options.ts'
-import { makeReporter } from './reporter.ts'
-import { traceAttempt } from './trace.ts'
+import { makeHeartbeat, makeReporter } from './reporter.ts'
 
 /**
  * Starts a worker that runs tasks of the given types until it is stopped.
@@ -44,6 +41,7 @@ export class Worker {
   readonly #attempts
   readonly #reporter
   readonly #heartbeat
+  readonly #calls: EngineCalls
   readonly #handlers: ReadonlyMap<string, Task>
   readonly #claiming = new AbortController()
   readonly #buffer: Attempt[] = []
@@ -62,6 +60,12 @@ export class Worker {
     this.#reporter = makeReporter(this.#connection, this.#attempts, this.#settings)
     this.#heartbeat = makeHeartbeat(this.#connection, this.#attempts, this.#settings)
     this.#handlers = new Map(tasks.map(task => [task.type, task]))
+    this.#calls = {
+      saveCheckpoint: this.#heartbeat.saveCheckpoint,
+      completeIn: this.#completeIn,
+      reportFiles: fileReporter(this.#connection),
+      filesOf: fileReader(engine),
+    }
     this.name = this.#settings.name
     this.stopped = this.#runAll()
   }
@@ -81,7 +85,8 @@ export class Worker {
     if (this.#deadline === undefined || deadline < this.#deadline) {
       this.#deadline = deadline
       // An unreachable store must not keep the worker from stopping.
-      setTimeout(this.#connection.close, withinSeconds * 1000 + timings.lastReportMs).unref()
+      const extraMs = timings.handlerStopMs + timings.lastReportMs
+      setTimeout(this.#connection.close, withinSeconds * 1000 + extraMs).unref()
     }
     if (isFirst) {
       this.#settings.log('worker.stopping', { worker: this.name, inHand: this.inHand() })
@@ -161,22 +166,14 @@ export class Worker {
   #mayStart(one: Attempt): boolean {
     if (!this.#attempts.active.has(one)) return false
     if (one.interrupted === 'cancelled') this.#settle(one, { ...nameOf(one), outcome: 'cancelled' })
-    else if (performance.now() >= one.leaseEndsAt) this.#release(one, 'Its lease ran out before it began.')
+    else if (performance.now() >= one.leaseEndsAt) this.#release(one, 'Its lease expired before it started.')
     return one.settled === undefined
   }
 
   async #run(one: Attempt): Promise<void> {
     this.#running += 1
     const work = (payload: unknown, ctx: TaskContext) => this.#work(one.task, payload, ctx)
-    const { saveCheckpoint } = this.#heartbeat
-    const calls = {
-      saveCheckpoint,
-      completeIn: this.#completeIn,
-      reportFiles: fileReporter(this.#connection),
-      filesOf: fileReader(this.#engine),
-    }
-    const run = () => runAttempt(one, work, calls)
-    const settled = await traceAttempt(one.task, this.name, run)
+    const settled = await traceAttempt(one.task, this.name, () => runAttempt(one, work, this.#calls))
     this.#running -= 1
     this.#settle(one, settled)
     this.#runNext()
@@ -190,7 +187,7 @@ export class Worker {
     return checkPayload(handler, payload, 'payload').then(checked => handler.run(checked, ctx))
   }
 
-  readonly #completeIn = async (tx: object, settled: SettledTask): Promise<void> => {
+  readonly #completeIn = async (tx: CallerTransaction, settled: SettledTask): Promise<void> => {
     if (this.#engine.completeIn === undefined) throw new Problem('TRANSACTION_REMOTE', { id: settled.id })
     await this.#engine.completeIn(tx, settled, this.name)
   }
@@ -234,12 +231,16 @@ export class Worker {
     this.#settle(one, { ...nameOf(one), outcome: 'released', reason })
   }
 
-  /** Waits for active attempts. At the deadline it tells handlers to stop, and releases those that do not. */
+  /**
+   * Waits for active attempts. At the deadline it tells handlers to stop. A task is released when its handler has
+   * stopped, so that no part of it is still running when another worker claims it, or when the handler takes too long.
+   */
   async #drain(): Promise<void> {
     const { active } = this.#attempts
     while (active.size > 0 && performance.now() < this.#deadline!) await this.#notifier.wait(timings.tickMs)
     for (const one of active) interrupt(one, 'shutdown')
-    await this.#notifier.wait(active.size > 0 ? timings.tickMs : 0)
+    const stoppedBy = performance.now() + timings.handlerStopMs
+    while (this.#running > 0 && performance.now() < stoppedBy) await this.#notifier.wait(timings.tickMs)
     for (const one of active) this.#release(one)
     const lastReportBy = performance.now() + timings.lastReportMs
     while (active.size > 0 && performance.now() < lastReportBy) await this.#notifier.wait(timings.tickMs)
@@ -257,7 +258,7 @@ const filesPerSync = 1000
 
 /** Reports the state of files, repeated until it is answered. Throws what the engine refuses. */
 function fileReporter(connection: Connection) {
-  return async (held: Attempt, files: readonly SaidArtifact[]): Promise<void> => {
+  return async (held: Attempt, files: readonly ReportedArtifact[]): Promise<void> => {
     const lease = nameOf(held)
     for (let from = 0; from < files.length; from += filesPerSync) {
       const artifacts = files.slice(from, from + filesPerSync).map(file => ({ ...file, ...lease }))

@@ -69,7 +69,7 @@ for (const shell of ['bash', 'zsh', 'fish'] as const) {
   const isThere = spawnSync(shell, ['-c', 'exit 0']).status === 0
   const skip = isThere ? false : `${shell} is not installed on this machine`
   const title = `${shell} completes commands, flags and the words that a flag takes`
-  test(title, { timeout: 300_000, skip }, (t: TestContext) => completes(t, shell))
+  test(title, { timeout: 600_000, skip }, (t: TestContext) => completes(t, shell))
 }
 
 async function completes(t: TestContext, shell: Shell): Promise<void> {
@@ -83,7 +83,7 @@ async function completes(t: TestContext, shell: Shell): Promise<void> {
     assert.deepEqual([line, await complete(line)], [line, words])
 }
 
-test('every shell has a script, which knows every command', { timeout: 300_000 }, async t => {
+test('every shell has a script, which knows every command', { timeout: 600_000 }, async t => {
   const pawl = await cli(t)
   for (const shell of ['bash', 'zsh', 'fish']) {
     const { code, out } = await pawl.run(['completion', shell])

@@ -7,7 +7,7 @@ import { dialectsOf, resolveSettings, storeOf } from '../../src/config/resolve-s
 import { dialectNames } from '../../src/protocol/dialects.ts'
 import { type Cli, cli } from '../harness/cli.ts'
 
-const bounded = { timeout: 300_000 }
+const bounded = { timeout: 600_000 }
 
 type Printed = Record<string, { value: unknown; from: string; by: string }>
 
@@ -113,7 +113,7 @@ test('what the config file says of task types is in the store when the server is
     '{ "port": 0, "taskTypes": { "mail": { "retry": { "attempts": 5 } } } }',
   )
   const program = pawl.start(['up', '--json'])
-  const { url } = JSON.parse(await program.said('where it serves', line => line.startsWith('{'), 180))
+  const { url } = JSON.parse(await program.printed('where it serves', line => line.startsWith('{')))
   const { out, err } = await pawl.run(['type', 'show', 'mail', '--json', '--server', url])
   assert.equal(err, '')
   assert.deepEqual(JSON.parse(out), { retry: { attempts: 5 } })

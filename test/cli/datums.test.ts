@@ -6,10 +6,10 @@ import type { ClaimedTask } from '../../src/protocol/tasks/sync.ts'
 import type { StageSpec } from '../../src/spec/job-spec.ts'
 import { cli } from '../harness/cli.ts'
 import { eventually } from '../harness/eventually.ts'
-import { claimCommands, doFileChores, folder, putOut, said, succeed } from '../harness/files.ts'
+import { artifactOf, claimCommands, doFileChores, folder, putOut, succeed } from '../harness/files.ts'
 import { served } from '../harness/served.ts'
 
-const bounded = { timeout: 300_000 }
+const bounded = { timeout: 600_000 }
 const wide = { env: { COLUMNS: '220' } }
 const copy = { command: ['cp', 'in', 'it’s out'] }
 
@@ -84,7 +84,7 @@ test('job outputs lists files with state, size, place and task; --uris those tha
   await putOut(f, one!, { 'a.txt': 'x'.repeat(1500) })
   await succeed(f, one!)
   await doFileChores(f)
-  await f.engine.reportArtifacts(other!.id, other!.epoch, { artifacts: [said(other!, 'b c.txt', 'registered')] })
+  await f.engine.reportArtifacts(other!.id, other!.epoch, { artifacts: [artifactOf(other!, 'b c.txt', 'registered')] })
   const list = await pawl.run(['job', 'outputs', id.slice(-8)], wide)
   assert.match(list.out, new RegExp(`a.txt +stored +1.5 kB +${outbox.uri}a.txt +${one!.id}`))
   assert.match(list.out, /b c.txt +registered /)
@@ -109,7 +109,7 @@ test('job outputs shows all files, however many there are', bounded, async t => 
   const names = Array.from({ length: 1001 }, (_, n) => `${n}`)
   for (const part of [names.slice(0, 500), names.slice(500)]) {
     await f.engine.reportArtifacts(task!.id, task!.epoch, {
-      artifacts: part.map(name => said(task!, name, 'registered')),
+      artifacts: part.map(name => artifactOf(task!, name, 'registered')),
     })
   }
   const { out } = await pawl.run(['job', 'outputs', id, '--uris', '--state', 'registered'])
@@ -153,7 +153,7 @@ test('task logs -f shows what a command prints, while it runs and to its end', b
   pawl.start(['worker', '--commands', '--concurrency', '1'])
   const { items } = await f.engine.jobTasks(id)
   const logs = pawl.start(['task', 'logs', items[0]!.id, '-f'])
-  await logs.said('its first line', line => line.includes('first'), 120)
+  await logs.printed('its first line', line => line.includes('first'))
   await go.write({ go: '' })
   await logs.ended
   assert.deepEqual(

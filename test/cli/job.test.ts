@@ -9,7 +9,7 @@ import { type Cli, cli } from '../harness/cli.ts'
 import { eventually } from '../harness/eventually.ts'
 import { type Served, served } from '../harness/served.ts'
 
-const bounded = { timeout: 300_000 }
+const bounded = { timeout: 600_000 }
 
 const work = defineTask({ type: 'work', handler: payload => payload })
 const fail = defineTask({
@@ -90,7 +90,7 @@ test('all that is wrong with a spec is told at once, and nothing is submitted', 
   await write('bad.yaml', 'nme: x\nstages:\n  - { name: a, task: w, retry: { attemts: 3 } }\n')
   const { code, out, err } = await pawl.run(['job', 'run', 'bad.yaml'])
   assert.deepEqual([code, out], [2, ''])
-  assert.match(err, /nme: there is no such field; did you mean 'name'\?/)
+  assert.match(err, /nme: unknown field; did you mean 'name'\?/)
   assert.match(err, /stages\[0\]\.retry\.attemts: .*did you mean 'attempts'\?/)
   assert.deepEqual((await engine.jobs()).items, [])
 })
@@ -175,7 +175,7 @@ test('whoever stops waiting does not stop the job, and is told how to wait again
   const { pawl, engine } = await place(t)
   const { id } = await engine.submit({ name: 'long', stages: [{ name: 'a', task: 'a' }] })
   const program = pawl.start(['job', 'wait', id])
-  await program.said('how it stands', line => line.includes('long  pending'), 120)
+  await program.printed('how it stands', line => line.includes('long  pending'))
   program.signal('SIGINT')
   await program.ended
   assert.equal(program.process.exitCode, 130)

@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { parseAllDocuments } from 'yaml'
 import { cli } from '../harness/cli.ts'
 
-const bounded = { timeout: 300_000 }
+const bounded = { timeout: 600_000 }
 
 test(
   'pawl k8s render --server prints what a cluster needs for Pawl, for kubectl and for machines',

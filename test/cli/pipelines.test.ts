@@ -26,7 +26,7 @@ test(
     )
     const env = { PAWL_CONFIG: 'settings/pawl.config.ts' }
     const server = pawl.start(['up', '--json', '--port', '0'], { env })
-    const { url } = JSON.parse(await server.said('where it serves', line => line.includes('url'), 180))
+    const { url } = JSON.parse(await server.printed('where it serves', line => line.includes('url')))
     const submit = (...words: string[]) => pawl.run(['job', 'run', '--json', ...words], { env })
     const night = await submit('--server', url, '--pipeline', 'nightly', '--input', '{"pages": 2}')
     const { name, input } = night.json() as JobView
@@ -51,5 +51,8 @@ test('a pipeline that cannot be run is told when the server starts, by its name'
   assert.equal(code, 2)
   assert.equal(JSON.parse(err).details.pipeline, 'nightly')
   await writeFile(join(pawl.folder, 'pawl.config.json'), '{ "pipelines": { "nightly": 7 } }')
-  assert.match((await pawl.run(['config'])).err, /pipelines must have a pipeline "nightly" that must be a text/)
+  assert.match(
+    (await pawl.run(['config'])).err,
+    /pipelines must have a pipeline "nightly" that must be a non-empty string/,
+  )
 })

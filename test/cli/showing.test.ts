@@ -5,13 +5,13 @@ import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
 import { commands } from '../../src/cli/commands.ts'
 import { run } from '../../src/cli/run.ts'
-import { widthOf } from '../../src/cli/text-width.ts'
+import { widthOf } from '../../src/cli/styled-line.ts'
 import { defineTask, GiveUp, startWorker } from '../../src/worker/index.ts'
 import { cli } from '../harness/cli.ts'
 import { eventually } from '../harness/eventually.ts'
 import { served } from '../harness/served.ts'
 
-const bounded = { timeout: 300_000 }
+const bounded = { timeout: 600_000 }
 // biome-ignore lint/suspicious/noControlCharactersInRegex: it is what must not be in there
 const raw = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202a-\u202e]/
 
@@ -40,7 +40,7 @@ test('names, payloads and errors that hold terminal escapes are shown, never obe
     name: hostile,
     stages: [{ name: `s${hostile}`, task: 'blow-up', payload: hostile }],
   })
-  await eventually('it has failed', async () => (await engine.job(id)).state === 'failed', 90)
+  await eventually('it has failed', async () => (await engine.job(id)).state === 'failed')
   const [task] = (await engine.tasks({ jobId: id })).items
   const pawl = await cli(t, { PAWL_SERVER: server.url })
   const asks = [

@@ -10,7 +10,7 @@ import { type Cli, cli } from '../harness/cli.ts'
 import { claimCommands, doFileChores } from '../harness/files.ts'
 import { type Served, served } from '../harness/served.ts'
 
-const bounded = { timeout: 300_000 }
+const bounded = { timeout: 600_000 }
 
 interface Place extends Served {
   readonly pawl: Cli
@@ -132,7 +132,7 @@ test(
     for (const word of ['run', 'convert']) {
       const { code, err } = await pawl.run(['job', word, 'bad.json'])
       assert.equal(code, 2)
-      assert.match(err, /transform\.imge: there is no such field; did you mean 'image'\?/)
+      assert.match(err, /transform\.imge: unknown field; did you mean 'image'\?/)
       assert.match(err, /transform\.secrets\[0\]\.mount_path: must be an absolute path/)
       assert.match(err, /job_timeout: must be a time/)
     }

@@ -13,7 +13,7 @@ import { ended, eventually } from '../harness/eventually.ts'
 import { type Served, served } from '../harness/served.ts'
 import { taskIn } from '../harness/task-in.ts'
 
-const bounded = { timeout: 300_000 }
+const bounded = { timeout: 600_000 }
 
 async function place(t: TestContext): Promise<Served & { readonly pawl: Cli }> {
   const run = await served(t)
@@ -125,17 +125,17 @@ test(
      export const aside = 1`,
     )
     const program = pawl.start(['worker', 'handlers.ts', '--concurrency', '3'])
-    const line = await program.said('what it works on', said => said.startsWith('Worker '), 120)
+    const line = await program.printed('what it works on', text => text.startsWith('Worker '))
     assert.match(line, /runs up to 3 tasks at once from greet, parse, slow, stop, through http:/)
     const queue = async (type: string, payload: unknown = null) => (await engine.enqueue(type, payload)).id
     const [hello, letter, never] = [await queue('greet', { name: 'Ada' }), await queue('parse'), await queue('stop')]
-    assert.equal((await ended(engine, hello, 90)).output, 'hello Ada')
-    assert.equal((await ended(engine, letter, 90)).deadLetter?.reasonCode, 'parse_error')
-    assert.equal((await ended(engine, never, 90)).state, 'failed')
+    assert.equal((await ended(engine, hello)).output, 'hello Ada')
+    assert.equal((await ended(engine, letter)).deadLetter?.reasonCode, 'parse_error')
+    assert.equal((await ended(engine, never)).state, 'failed')
     const slow = await queue('slow')
-    await eventually('it is at work', async () => (await engine.task(slow)).state === 'running', 90)
+    await eventually('it is at work', async () => (await engine.task(slow)).state === 'running')
     program.signal('SIGTERM')
-    await program.said('that it drains', said => said === 'Stopping. Tasks still running: 1 …')
+    await program.printed('that it drains', text => text === 'Stopping. Tasks still running: 1 …')
     await writeFile(join(pawl.folder, 'go'), '')
     await program.ended
     assert.equal(program.process.exitCode, 0)
@@ -156,7 +156,7 @@ test(
     )
     const program = pawl.start(['worker', 'hang.mjs', '--drain-seconds', '0'])
     const { id } = await engine.enqueue('hang', null)
-    await eventually('it is at work', async () => (await engine.task(id)).state === 'running', 120)
+    await eventually('it is at work', async () => (await engine.task(id)).state === 'running')
     program.signal('SIGTERM')
     await program.ended
     assert.equal(program.process.exitCode, 0)
@@ -190,14 +190,14 @@ test('events tail -f goes on over a restart of the server, and misses and repeat
   const before = await engine.enqueue('a', null)
   const program = pawl.start(['events', 'tail', '-f', '--json'])
   const seen = () => program.lines.map(line => JSON.parse(line).entityId)
-  await program.said('what was there', line => line.includes(before.id), 120)
+  await program.printed('what was there', line => line.includes(before.id))
   await first.close()
   const meanwhile = await engine.enqueue('a', null)
   const second = await startServer(engine, { port: Number(new URL(first.url).port) })
   t.after(() => second.close())
-  await program.said('what came meanwhile', line => line.includes(meanwhile.id), 120)
+  await program.printed('what came meanwhile', line => line.includes(meanwhile.id))
   const after = await engine.enqueue('a', null)
-  await program.said('what came after', line => line.includes(after.id), 120)
+  await program.printed('what came after', line => line.includes(after.id))
   assert.deepEqual(seen(), [before.id, meanwhile.id, after.id])
   program.signal('SIGTERM')
   await program.ended

@@ -7,7 +7,7 @@ import { flagsOf } from '../../src/cli/command.ts'
 import { commands } from '../../src/cli/commands.ts'
 import { cli } from '../harness/cli.ts'
 
-const bounded = { timeout: 300_000 }
+const bounded = { timeout: 600_000 }
 
 const mistakes: readonly (readonly [typed: string, told: RegExp])[] = [
   ['jbo list', /There is no command "pawl jbo list"\. Did you mean "pawl job"\?/],
@@ -55,6 +55,9 @@ test('help is there for all of it and for every command', bounded, async t => {
   const { code, out } = await pawl.run(['--help'])
   assert.equal(code, 0)
   for (const { name } of commands) assert.ok(out.includes(`  ${name}`), name)
+  const jobs = await pawl.run(['job', '--help'])
+  assert.equal(jobs.code, 0)
+  for (const { name } of commands) assert.equal(jobs.out.includes(`  ${name} `), name.startsWith('job '), name)
   const wait = await pawl.run(['job', 'wait', '--help'])
   assert.equal(wait.code, 0)
   assert.match(wait.out, /^pawl job wait ID \[flags\]/)

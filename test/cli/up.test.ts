@@ -21,7 +21,7 @@ const escapes = /\u001b/
 /** Starts it on a free port; `url` is where it says that it serves. */
 async function up(pawl: Cli, args: readonly string[] = []): Promise<{ program: Program<string>; url: string }> {
   const program = pawl.start(['up', '--port', '0', ...args])
-  const line = await program.said('where it serves', said => said.startsWith('Pawl is running at http'), 180)
+  const line = await program.printed('where it serves', printed => printed.startsWith('Pawl is running at http'))
   return { program, url: /http:\/\/[\d.:]+\d/.exec(line)![0] }
 }
 
@@ -45,14 +45,14 @@ test(
   async t => {
     const pawl = await cli(t)
     const first = await up(pawl, ['--demo'])
-    await first.program.said('that it goes on serving', isUp, 180)
-    const said = first.program.lines.join('\n')
-    assert.match(said, /review {2}waiting for approval \(0 of 1\): Is it fit to print\?/)
-    assert.match(said, /translate {2}skipped: condition false/)
-    assert.match(said, /Retry: "clocks" failed once \(The pen ran dry/)
-    assert.match(said, /The demo job succeeded/)
-    assert.doesNotMatch(said, escapes)
-    const [, link = ''] = /Demo job: (\S+)/.exec(said) ?? []
+    await first.program.printed('that it goes on serving', isUp)
+    const printed = first.program.lines.join('\n')
+    assert.match(printed, /review {2}waiting for approval \(0 of 1\): Is it fit to print\?/)
+    assert.match(printed, /translate {2}skipped: condition false/)
+    assert.match(printed, /Retry: "clocks" failed once \(The pen ran dry/)
+    assert.match(printed, /The demo job succeeded/)
+    assert.doesNotMatch(printed, escapes)
+    const [, link = ''] = /Demo job: (\S+)/.exec(printed) ?? []
     assert.match(await (await fetch(link)).text(), /<title>Pawl<\/title>/)
 
     const [job] = await jobsAt(pawl, first.url)
@@ -61,7 +61,7 @@ test(
     first.program.signal('SIGKILL')
     await first.program.ended
     const second = await up(pawl)
-    await second.program.said('that it goes on serving', isUp, 180)
+    await second.program.printed('that it goes on serving', isUp)
     assert.deepEqual(await jobsAt(pawl, second.url), [job])
 
     second.program.signal('SIGTERM')
@@ -159,7 +159,7 @@ async function onPostgres(t: TestContext): Promise<string[]> {
 test('what is served as JSON can be read by the program that started it', bounded, async t => {
   const pawl = await cli(t)
   const program = pawl.start(['up', '--port', '0', '--json', '--data', 'here'])
-  const line = await program.said('where it serves', said => said.startsWith('{'), 180)
+  const line = await program.printed('where it serves', printed => printed.startsWith('{'))
   const { url, store, pid } = JSON.parse(line)
   assert.deepEqual([store, pid], [join(pawl.folder, 'here'), program.process.pid])
   assert.equal((await fetch(`${url}/readyz`)).status, 200)
@@ -168,7 +168,7 @@ test('what is served as JSON can be read by the program that started it', bounde
 test('the demonstration runs as JSON too: a line says which job it is, and one how it ended', bounded, async t => {
   const pawl = await cli(t)
   const program = pawl.start(['up', '--port', '0', '--json', '--demo'])
-  await program.said('how it ended', said => said.includes('succeeded'), 180)
+  await program.printed('how it ended', printed => printed.includes('succeeded'))
   const [served, begun, ended, ...more] = program.lines.map(line => JSON.parse(line))
   assert.deepEqual(more, [])
   assert.deepEqual(ended, { demo: begun.demo, state: 'succeeded' })

@@ -6,7 +6,7 @@ import { defineTask } from '../../src/worker/index.ts'
 import { cli } from '../harness/cli.ts'
 import { served } from '../harness/served.ts'
 
-const bounded = { timeout: 300_000 }
+const bounded = { timeout: 600_000 }
 
 test(
   'what commands show is said in another system’s words: as text, as JSON, and where it has none as nothing',
@@ -25,16 +25,16 @@ test(
     const [first] = await engine.claims({ worker: 'w', queues: ['extract'], start: true })
     await engine.fail(first!.id, first!.epoch, { error: { message: 'smudged' } })
     const [again] = await engine.claims({ worker: 'w', queues: ['extract'], start: true })
-    const said = async (vocabulary: string, ...words: string[]) => {
+    const printed = async (vocabulary: string, ...words: string[]) => {
       const { code, out, err } = await pawl.run([...words, '--vocabulary', vocabulary])
       assert.equal(code, 0, `${words.join(' ')}: ${err}`)
       return out
     }
     const json = async (vocabulary: string, ...words: string[]): Promise<unknown> =>
-      JSON.parse(await said(vocabulary, ...words, '--json'))
+      JSON.parse(await printed(vocabulary, ...words, '--json'))
 
-    assert.match(await said('jobnik', 'job', 'list'), / IN_PROGRESS +invoices/)
-    const described = await said('jobnik', 'job', 'describe', id)
+    assert.match(await printed('jobnik', 'job', 'list'), / IN_PROGRESS +invoices/)
+    const described = await printed('jobnik', 'job', 'describe', id)
     assert.match(described, /^invoices {2}IN_PROGRESS/)
     assert.match(described, /^extract +IN_PROGRESS/m)
     assert.match(described, /^review +WAITING/m)
@@ -42,21 +42,21 @@ test(
     const { state, stages: shown } = (await json('pipeline', 'job', 'describe', id)) as JobView
     assert.deepEqual([state, ...shown.map(stage => stage.state)], ['running', 'running', null])
 
-    assert.match(await said('falconeri', 'task', 'list'), / running +extract/)
-    assert.match(await said('pipeline', 'task', 'list'), / – +extract/)
-    assert.match(await said('jsm', 'task', 'describe', again!.id), /^extract {2}running[\s\S]* queued +w/)
-    assert.match(await said('jsm', 'task', 'events', again!.id), /job_claimed/)
-    assert.match(await said('jsm', 'events', 'tail', '--job', id), /job_started by worker:w/)
+    assert.match(await printed('falconeri', 'task', 'list'), / running +extract/)
+    assert.match(await printed('pipeline', 'task', 'list'), / – +extract/)
+    assert.match(await printed('jsm', 'task', 'describe', again!.id), /^extract {2}running[\s\S]* queued +w/)
+    assert.match(await printed('jsm', 'task', 'events', again!.id), /job_claimed/)
+    assert.match(await printed('jsm', 'events', 'tail', '--job', id), /job_started by worker:w/)
     const types = (await json('jsm', 'events', 'tail', '--job', id)) as { type: string | null }[]
     assert.ok(
       types.some(({ type }) => type === 'job_queued') && types.every(({ type }) => type?.startsWith('task.') !== true),
     )
 
     await engine.succeed(again!.id, again!.epoch)
-    assert.match(await said('jobnik', 'stage', 'list'), /review +WAITING/)
-    assert.match(await said('jobnik', 'stage', 'approve', stages[1]!.id), /^review is WAITING \(1 of 2 approvals\)/)
+    assert.match(await printed('jobnik', 'stage', 'list'), /review +WAITING/)
+    assert.match(await printed('jobnik', 'stage', 'approve', stages[1]!.id), /^review is WAITING \(1 of 2 approvals\)/)
     assert.equal(((await json('jobnik', 'job', 'pause', id)) as JobView).state, 'PAUSED')
-    assert.match(await said('jobnik', 'job', 'cancel', id), /^invoices \S+ is ABORTED\n/)
+    assert.match(await printed('jobnik', 'job', 'cancel', id), /^invoices \S+ is ABORTED\n/)
   },
 )
 

@@ -10,7 +10,7 @@ import { eventually } from '../harness/eventually.ts'
 import { type Fresh, fresh } from '../harness/fresh.ts'
 import type { Program } from '../harness/program.ts'
 
-const bounded = { timeout: 300_000 }
+const bounded = { timeout: 600_000 }
 
 /** A server that can be away for a while, and comes back under its address. */
 async function place(t: TestContext, run: Fresh) {
@@ -22,7 +22,7 @@ async function place(t: TestContext, run: Fresh) {
     pawl,
     async restart(program: Program<string>, meanwhile: () => Promise<unknown> = async () => {}) {
       await server.close()
-      await eventually('that it is away was seen', () => program.complaints().includes('Retrying'), 120)
+      await eventually('that it is away was seen', () => program.complaints().includes('Retrying'))
       await meanwhile()
       server = await startServer(run.engine, { port })
     },
@@ -45,7 +45,7 @@ for (const { typed, outcome } of waits) {
     const { pawl, restart } = await place(t, run)
     await writeFile(join(pawl.folder, 'job.yaml'), 'name: one\nstages: [{ name: s, task: a }]\n')
     const program = pawl.start(typed)
-    await eventually('it is queued', async () => (await run.engine.tasks()).items.length > 0, 120)
+    await eventually('it is queued', async () => (await run.engine.tasks()).items.length > 0)
     await restart(program)
     await succeed(run, 'a')
     await program.ended
@@ -70,9 +70,9 @@ test('task logs -f reads each line once, and goes on over a restart of the serve
     run.sync({ beats: [{ id, epoch, logs: ns.map(n => ({ n, message: `line ${n}` })) }] })
   await log(1, 2)
   const program = pawl.start(['task', 'logs', id, '-f'])
-  await program.said('the second line', line => line.endsWith('line 2'), 120)
+  await program.printed('the second line', line => line.endsWith('line 2'))
   await restart(program, () => log(3))
-  await program.said('the third line', line => line.endsWith('line 3'), 120)
+  await program.printed('the third line', line => line.endsWith('line 3'))
   const logged = [{ n: 4, message: 'line 4' }]
   await run.sync({ settled: [{ id, epoch, outcome: 'succeeded', logs: logged }] })
   await program.ended
@@ -126,9 +126,9 @@ test('events tail -n 0 -f shows what is committed from then on, and misses none 
   await eventually('the feed has come so far', async () => (await engineEvents()).items.length === 1)
   const { pawl } = await place(t, run)
   const program = pawl.start(['events', 'tail', '-n', '0', '-f', '--json'])
-  await program.said('what was committed then', line => line.includes('"task.queued"'), 120)
+  await program.printed('what was committed then', line => line.includes('"task.queued"'))
   const { id } = await run.engine.enqueue('later', null)
-  await program.said('what was committed later', line => line.includes(id), 120)
+  await program.printed('what was committed later', line => line.includes(id))
   const types = await Promise.all(
     program.lines.map(async line => (await run.engine.task(JSON.parse(line).entityId)).type),
   )

@@ -10,7 +10,7 @@ import { needsServer } from '../harness/databases.ts'
 import { ended, eventually } from '../harness/eventually.ts'
 import { fresh } from '../harness/fresh.ts'
 
-const bounded = { timeout: 120_000 }
+const bounded = { timeout: 600_000 }
 
 test('a worker without --commands takes no command tasks, and says so if it is asked to', bounded, async t => {
   const pawl = await cli(t)
@@ -18,7 +18,7 @@ test('a worker without --commands takes no command tasks, and says so if it is a
     join(pawl.folder, 'own.mjs'),
     "export const own = { type: 'command', options: {}, schema: undefined, async run() {} }",
   )
-  for (const [args, says] of [
+  for (const [args, expected] of [
     [['worker', 'own.mjs', '--queue', 'command'], /queue "command" run programs.*use --commands/],
     [['worker', 'own.mjs'], /the task type "command" is reserved for command tasks/],
     [['worker'], /requires MODULE, the file with the handlers, or --commands/],
@@ -27,7 +27,7 @@ test('a worker without --commands takes no command tasks, and says so if it is a
   ] as const) {
     const { code, err } = await pawl.run(args)
     assert.notEqual(code, 0)
-    assert.match(err, says)
+    assert.match(err, expected)
   }
   writeFileSync(join(pawl.folder, 'file'), '')
   const { code, err } = await pawl.run(['worker', '--commands', '--folder', 'file'])
@@ -51,7 +51,7 @@ test('a worker with --commands needs no module: it fetches files, has secrets, a
   const store = ['--database', url!, '--schema', schema]
   const options = ['--commands', '--folder', 'work', '--secrets', 'vault', '--queue', 'special', '--queue', 'command']
   const worker = pawl.start(['worker', ...options, ...store])
-  await worker.said('what it is', line => /^Worker node-1\/pod-2 runs .* from special, command,/.test(line))
+  await worker.printed('what it is', line => /^Worker node-1\/pod-2 runs .* from special, command,/.test(line))
   assert.equal(statSync(join(pawl.folder, 'work')).mode & 0o777, 0o700)
 
   const uri = `${pathToFileURL(join(pawl.folder, 'data'))}/`

@@ -8,7 +8,7 @@ import { type Cli, cli } from '../harness/cli.ts'
 import { ended, eventually } from '../harness/eventually.ts'
 import { served } from '../harness/served.ts'
 
-const onLinux = { timeout: 120_000, skip: process.platform === 'linux' ? false : 'only Linux has /proc' }
+const onLinux = { timeout: 600_000, skip: process.platform === 'linux' ? false : 'only Linux has /proc' }
 
 /** Prints the environment and the arguments of its parent process, and of every other process of its worker. */
 const spy = `
@@ -110,7 +110,7 @@ test(
     const { secret } = made.json() as { secret: string }
     const env = { DATABASE_URL: 'postgres://pawl:sesame-of-the-store@nowhere/pawl' }
     const program = pawl.start(['up', '--commands', '--keys-only', '--port', '0', '--json', ...store], { env })
-    const line = await program.said('where it serves', said => said.includes('"url"'), 60)
+    const line = await program.printed('where it serves', printed => printed.includes('"url"'))
     await using client = connect({ server: (JSON.parse(line) as { url: string }).url, key: secret })
     const up =
       'server=$(cut -d" " -f4 /proc/$PPID/stat); tr "\\0" " " < /proc/$server/environ; tr "\\0" " " < /proc/$server/cmdline'

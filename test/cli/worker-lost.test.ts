@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { cli } from '../harness/cli.ts'
 import { falconeriRig } from '../harness/falconeri.ts'
 
-const bounded = { timeout: 120_000 }
+const bounded = { timeout: 600_000 }
 
 test(
   'the datum of a falconeri-worker that was killed goes to the next pod once it is declared lost',

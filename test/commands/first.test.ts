@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { commandRig } from '../harness/command-rig.ts'
 import { shelf } from '../harness/shelf.ts'
 
-const bounded = { timeout: 60_000 }
+const bounded = { timeout: 600_000 }
 
 test('a command finds its inputs by name, and what it leaves is kept under its own attempt', bounded, async t => {
   const rig = commandRig(t, shelf({ 'docs/a.txt': 'one\n', 'docs/deep/b.txt': 'two\n', 'list.csv': 'x,y' }))
@@ -64,10 +64,10 @@ test('a payload that nobody could run is set aside, and says what is wrong with 
     [{ run: { command: ['true'] }, inputs: [{ name: 'a', uri: 'file:///a', path: '' }] }, /names a file/],
     [{ run: { command: ['true'] }, outputs: 'file:///a' }, /ends in "\/"/],
   ]
-  for (const [payload, says] of cases) {
+  for (const [payload, expected] of cases) {
     const { outcome, error } = await rig.run(payload)
     assert.deepEqual([outcome, error?.reasonCode, error?.step], ['dead_lettered', 'validation_failed', 'input'])
-    assert.match(error!.message, says)
+    assert.match(error!.message, expected)
   }
 })
 

@@ -6,7 +6,7 @@ import { test } from 'node:test'
 import { commandRig } from '../harness/command-rig.ts'
 import { shelf } from '../harness/shelf.ts'
 
-const bounded = { timeout: 60_000 }
+const bounded = { timeout: 600_000 }
 const box = { name: 'box', uri: 'shelf://box/', path: '' }
 const show = { run: { command: ['sh', '-c', 'cd "$PAWL_IN" && find . -type f -exec cat {} +'] } }
 

@@ -7,7 +7,7 @@ import { logLimits } from '../../src/protocol/tasks/logs.ts'
 import { commandRig, ownFolder } from '../harness/command-rig.ts'
 import { shelf } from '../harness/shelf.ts'
 
-const bounded = { timeout: 120_000 }
+const bounded = { timeout: 600_000 }
 
 test('100 MB without a newline take no memory, and the log says how much is missing', bounded, async t => {
   const rig = commandRig(t)

@@ -5,11 +5,11 @@ import { mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { ownerToken } from '../../src/commands/process-owner.ts'
+import { ownerToken } from '../../src/commands/attempt-folder.ts'
 import { commandRig, ownFolder } from '../harness/command-rig.ts'
 import { shelf } from '../harness/shelf.ts'
 
-const bounded = { timeout: 60_000 }
+const bounded = { timeout: 600_000 }
 const inputs = [{ name: 'data', uri: 'shelf://box/', path: '' }]
 const outputs = 'shelf://out/'
 const turns = '.pawl-turns'
@@ -78,14 +78,14 @@ test('a mount that cannot be made is a permanent failure with a hint, and touche
   mkdirSync(join(folder, 'data'))
   writeFileSync(join(folder, 'file'), '')
   const rig = commandRig(t, shelf({ f: 'f' }))
-  for (const [mount, says] of [
+  for (const [mount, expected] of [
     [folder, /data" cannot be created: EEXIST.*already exists/],
     [join(folder, 'file'), /cannot be created: .*The worker's user must be able/],
     ['/proc/pfs', /cannot be created: .*The worker's user must be able/],
   ] as const) {
     const { outcome, error } = await rig.run({ run: { command: ['true'], mount }, inputs })
     assert.deepEqual([outcome, error?.permanent, error?.step], ['failed', true, 'input'])
-    assert.match(error!.message, says)
+    assert.match(error!.message, expected)
   }
   assert.deepEqual(readdirSync(folder).sort(), [turns, 'data', 'file'])
   const clash = await rig.run({

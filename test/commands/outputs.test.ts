@@ -1,13 +1,13 @@
 /** The outputs of a command are stored with their checksums, or the task says which one could not be. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { uploadTries } from '../../src/commands/upload.ts'
+import { uploadTries } from '../../src/commands/outputs.ts'
 import { Problem } from '../../src/kernel/problem.ts'
 import type { ArtifactPort } from '../../src/protocol/files/artifacts.ts'
 import { commandRig } from '../harness/command-rig.ts'
 import { shelf } from '../harness/shelf.ts'
 
-const bounded = { timeout: 60_000 }
+const bounded = { timeout: 600_000 }
 const outputs = 'shelf://out/'
 
 for (const [what, make, name] of [
@@ -98,7 +98,7 @@ test('an upload that fails is tried again within the attempt, and then fails the
   }
   const { outcome, error } = await rig.script('echo x > "$PAWL_OUT/x"', { outputs })
   assert.deepEqual([outcome, error?.permanent, error?.step], ['failed', undefined, 'output'])
-  assert.match(error!.message, /Sending the output "x" failed: connection reset/)
+  assert.match(error!.message, /Uploading the output "x" failed: connection reset/)
 })
 
 for (const permanent of [true, false]) {

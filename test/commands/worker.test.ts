@@ -4,16 +4,20 @@ import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { commandTask } from '../../src/commands/command-task.ts'
+import { openFiles } from '../../src/files/files.ts'
+import type { SyncRequest } from '../../src/protocol/tasks/sync.ts'
 import { startWorker } from '../../src/worker/index.ts'
 import { isAlive, ownFolder } from '../harness/command-rig.ts'
 import { needsServer } from '../harness/databases.ts'
 import { ended, eventually } from '../harness/eventually.ts'
+import { faultyPort, theFirst } from '../harness/faulty-port.ts'
+import { folder as fileFolder } from '../harness/files.ts'
 import { type Fresh, fresh } from '../harness/fresh.ts'
 import { startProgram } from '../harness/program.ts'
 import { shelf } from '../harness/shelf.ts'
 import type { CommandWorkerProgram } from './programs/worker.ts'
 
-const bounded = { timeout: 120_000 }
+const bounded = { timeout: 600_000 }
 const short = { leaseSeconds: 5, heartbeatSeconds: 1, retry: { delaySeconds: 0 } }
 const hurried = { drainSeconds: 2, waitSeconds: 0.2 }
 
@@ -28,12 +32,12 @@ function makeBook(t: TestContext): { path: string; pids(): Promise<number[]> } {
   const path = join(ownFolder(t), 'book')
   mkdirSync(path)
   const pidIn = (name: string) => Number(readFileSync(join(path, name), 'utf8'))
-  const look = () =>
+  const bothWritten = () =>
     existsSync(join(path, 'child')) && existsSync(join(path, 'first')) && pidIn('child') * pidIn('first') > 0
   return {
     path,
     async pids() {
-      await eventually('both have written down who they are', look)
+      await eventually('both have written down who they are', bothWritten)
       return [pidIn('first'), pidIn('child')]
     },
   }
@@ -131,3 +135,60 @@ test('a step and a reason reach the task’s record', bounded, async t => {
   assert.deepEqual([other.error?.step, other.deadLetter?.step], ['exec', 'exec'])
   assert.match(other.error!.message, /exit code 9.*\nwhy$/s)
 })
+
+const filesIn = ({ artifacts = [] }: SyncRequest) => artifacts.map(({ name, state }) => `${name} ${state}`)
+
+test(
+  'a command makes one request for its outputs before its report, and none if it has no outputs',
+  bounded,
+  async t => {
+    const { engine } = await fresh(t)
+    const outbox = await fileFolder(t)
+    const port = faultyPort(engine)
+    const task = commandTask({ files: openFiles(), folder: join(ownFolder(t), 'attempts') })
+    await using _worker = startWorker(port, [task], hurried)
+    const payload = (text: string) => ({ run: { command: ['sh', '-c', text] }, inputs: [], outputs: outbox.uri })
+    const { id: without } = await engine.enqueue('command', payload('true'))
+    assert.equal((await ended(engine, without)).state, 'succeeded')
+    assert.deepEqual(port.asked.flatMap(filesIn), [])
+
+    const { id } = await engine.enqueue('command', payload('cd "$PAWL_OUT"; echo one > a; echo two > b'))
+    assert.equal((await ended(engine, id)).state, 'succeeded')
+    const asked = port.asked.filter(request => filesIn(request).length > 0)
+    assert.deepEqual(asked.map(filesIn), [
+      ['a registered', 'b registered'],
+      ['a uploaded', 'b uploaded'],
+    ])
+    assert.deepEqual(
+      asked.map(({ settled = [] }) => settled.map(({ outcome }) => outcome)),
+      [[], ['succeeded']],
+    )
+    const { items } = await engine.taskArtifacts(id)
+    assert.deepEqual(items.map(({ name, state }) => [name, state]).toSorted(), [
+      ['a', 'uploaded'],
+      ['b', 'uploaded'],
+    ])
+  },
+)
+
+for (const [fault, faults] of Object.entries({
+  'does not arrive': { losesRequest: theFirst(2, ({ settled }: SyncRequest) => settled !== undefined) },
+  'arrives without an answer': { losesAnswer: theFirst(2, ({ settled }: SyncRequest) => settled !== undefined) },
+})) {
+  test(`a report with outputs that ${fault} is sent again, and its files count once`, bounded, async t => {
+    const { engine } = await fresh(t)
+    const outbox = await fileFolder(t)
+    const task = commandTask({ files: openFiles(), folder: join(ownFolder(t), 'attempts') })
+    const worker = startWorker(faultyPort(engine, faults), [task], hurried)
+    const run = { command: ['sh', '-c', 'echo one > "$PAWL_OUT/a"'] }
+    const { id } = await engine.enqueue('command', { run, inputs: [], outputs: outbox.uri })
+    const { state, epoch, failures } = await ended(engine, id)
+    await worker.stop()
+    assert.deepEqual([state, epoch, failures, worker.inHand()], ['succeeded', 1, 0, 0])
+    const { items } = await engine.taskArtifacts(id)
+    assert.deepEqual(
+      items.map(({ name, state, size }) => [name, state, size]),
+      [['a', 'uploaded', 4]],
+    )
+  })
+}

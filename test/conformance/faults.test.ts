@@ -26,7 +26,7 @@ const foundBy: Record<string, readonly string[]> = {
   'loses-the-output': ['output'],
   'has-no-session': ['session'],
   'asks-all-the-time': ['waits'],
-  'hides-starts': ['tells-start'],
+  'hides-starts': ['reports-start'],
 }
 const onlyAdvised = ['has-no-session', 'asks-all-the-time', 'hides-starts']
 

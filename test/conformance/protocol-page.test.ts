@@ -5,7 +5,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { promisify } from 'node:util'
-import { allChecks } from '../../src/conformance/checks/all.ts'
+import { allChecks } from '../../src/conformance/run.ts'
 import { outcomes, reasonCodes, steps } from '../../src/kernel/decide.ts'
 import { problems } from '../../src/kernel/problem.ts'
 import { settledFields, syncFields } from '../../src/protocol/tasks/sync.ts'
@@ -35,8 +35,8 @@ test('the curl examples of the protocol page answer what the page says', { skip 
 })
 
 test('the protocol page names what a sync may say, and nothing else', () => {
-  const { worker: _, ...said } = syncFields
-  assert.deepEqual(firstColumn('The request').sort(), Object.keys(said).sort())
+  const { worker: _, ...fields } = syncFields
+  assert.deepEqual(firstColumn('The request').sort(), Object.keys(fields).sort())
   assert.deepEqual(firstColumn('Outcomes'), [...outcomes])
   const words = new Set([...section('Outcomes').matchAll(/[a-zA-Z_]+/g)].map(([word]) => word))
   const named = [

@@ -5,7 +5,7 @@ import { existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { printReport } from '../../src/conformance/report.ts'
+import { printReport } from '../../src/conformance/check.ts'
 import { runConformance } from '../../src/conformance/run.ts'
 import { serverUrl } from '../harness/databases.ts'
 

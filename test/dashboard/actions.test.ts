@@ -1,6 +1,6 @@
 /** Buttons for stages, tasks and several jobs at once, and the overview of what needs attention. */
 import assert from 'node:assert/strict'
-import { findInputs } from '../../src/babysitter/file-chores.ts'
+import { findInputs } from '../../src/babysitter/chores.ts'
 import { eventually } from '../harness/eventually.ts'
 import { claimCommands, doFileChores, folder, putOut } from '../harness/files.ts'
 import { inBrowser } from './browser.ts'

@@ -44,7 +44,7 @@ export function inBrowser(
   options: ShowOptions,
   story: (shown: Shown, t: TestContext) => Promise<void>,
 ): void {
-  test(title, { timeout: 120_000, skip: program === undefined && 'no browser was found' }, async t => {
+  test(title, { timeout: 600_000, skip: program === undefined && 'no browser was found' }, async t => {
     const complaints: string[] = []
     const run = await served(t, options)
     const browser = await sharedBrowser()

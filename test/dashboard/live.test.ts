@@ -22,7 +22,7 @@ inBrowser(
     await page.getByText('by doomed').waitFor()
     // The babysitter waits first if it could not read the leases for a long time.
     await advance(60)
-    await page.getByText('retrying').first().waitFor({ timeout: 60_000 })
+    await page.getByText('retrying').first().waitFor({ timeout: 600_000 })
     const [second] = await engine.claims({ worker: 'heir', queues: ['extract'], start: true, waitSeconds: 30 })
     await page.getByText('by heir').waitFor()
     await engine.succeed(second!.id, second!.epoch)
@@ -58,12 +58,12 @@ inBrowser(
     const page = await open(`/#/jobs/${id}`)
     await page.getByText('live', { exact: true }).waitFor()
     await server.close()
-    await page.getByText('connection lost').waitFor({ timeout: 60_000 })
+    await page.getByText('connection lost').waitFor({ timeout: 600_000 })
     const [claimed] = await engine.claims({ worker: 'w', queues: ['extract'], start: true })
     await engine.succeed(claimed!.id, claimed!.epoch)
     const again = await startServer(engine, { port: Number(new URL(server.url).port) })
     t.after(() => again.close())
-    await page.getByText('live', { exact: true }).waitFor({ timeout: 60_000 })
+    await page.getByText('live', { exact: true }).waitFor({ timeout: 600_000 })
     await page.locator('.react-flow__node', { hasText: 'extract' }).getByText('succeeded').waitFor()
   },
 )
@@ -75,12 +75,12 @@ inBrowser(
     await engine.submit({ name: 'invoices', stages: [{ name: 'extract', task: 'extract' }] })
     await page.getByText('live', { exact: true }).waitFor()
     await server.close()
-    await page.getByText('connection lost').waitFor({ timeout: 60_000 })
+    await page.getByText('connection lost').waitFor({ timeout: 600_000 })
     await page.getByRole('link', { name: 'Jobs' }).click()
     await page.getByText('This part cannot be shown').waitFor()
     const again = await startServer(engine, { port: Number(new URL(server.url).port) })
     t.after(() => again.close())
-    await page.getByRole('link', { name: 'invoices' }).waitFor({ timeout: 60_000 })
+    await page.getByRole('link', { name: 'invoices' }).waitFor({ timeout: 600_000 })
   },
 )
 
@@ -97,10 +97,10 @@ inBrowser(
     for (let round = 0; round < 3; round++) {
       await engine.submit(spec)
       await running.close()
-      await page.getByText('connection lost').waitFor({ timeout: 60_000 })
+      await page.getByText('connection lost').waitFor({ timeout: 600_000 })
       await engine.submit(spec)
       running = await startServer(engine, options)
-      await page.getByText('live', { exact: true }).waitFor({ timeout: 60_000 })
+      await page.getByText('live', { exact: true }).waitFor({ timeout: 600_000 })
     }
     const wanted = (await engine.events({ cursor: from, limit: 1000 })).items
       .filter(({ entity }) => entity !== 'task')

@@ -62,15 +62,15 @@ interface Finding {
   readonly nodes: readonly { readonly html: string; readonly failureSummary: string }[]
 }
 
-const looks: Readonly<Record<string, BrowserContextOptions>> = {
+const themes: Readonly<Record<string, BrowserContextOptions>> = {
   light: { colorScheme: 'light' },
   dark: { colorScheme: 'dark' },
   'on a phone': { colorScheme: 'light', viewport: { width: 390, height: 844 } },
 }
 
-for (const [look, context] of Object.entries(looks)) {
+for (const [theme, context] of Object.entries(themes)) {
   inBrowser(
-    `no page has a serious fault for people who read by other means, nor is wider than its window (${look})`,
+    `no page has a serious fault for people who read by other means, nor is wider than its window (${theme})`,
     { context: { ...context, bypassCSP: true } },
     async ({ engine, page, server }) => {
       const { id, stages } = await engine.submit({

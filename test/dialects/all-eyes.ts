@@ -6,44 +6,49 @@ import type { Served } from '../harness/served.ts'
 import { type Entity, type Seen, wordsFor } from './words-of-seeds.ts'
 
 /** One way to read an entity: its path, and its state in the answer. Without a path: Pawl's own view with the dialect's words. */
-interface Look {
+interface Reading {
   readonly dialect: DialectName
   readonly entity: Entity
   readonly path?: (id: string) => string
-  said(answer: Record<string, unknown>): unknown
+  stateIn(answer: Record<string, unknown>): unknown
 }
 
-const look = (dialect: DialectName, entity: Entity, path: (id: string) => string, said: Look['said']): Look => {
-  return { dialect, entity, path, said }
+const reading = (
+  dialect: DialectName,
+  entity: Entity,
+  path: (id: string) => string,
+  stateIn: Reading['stateIn'],
+): Reading => {
+  return { dialect, entity, path, stateIn }
 }
 const entities: readonly Entity[] = ['job', 'stage', 'task']
 
 /** Pawl's views with the words of each dialect, and the dialects' own routes where they have one for the entity. */
-const looks: readonly Look[] = [
+const readings: readonly Reading[] = [
   ...dialectNames.flatMap(name =>
-    entities.map((entity): Look => ({ dialect: name, entity, said: ({ state }) => state })),
+    entities.map((entity): Reading => ({ dialect: name, entity, stateIn: ({ state }) => state })),
   ),
-  look(
+  reading(
     'jsm',
     'task',
     id => `/dialects/jsm/jobs/${id}`,
     ({ state }) => state,
   ),
   ...entities.map(entity =>
-    look(
+    reading(
       'jobnik',
       entity,
       id => `/dialects/jobnik/v1/${entity}s/${id}`,
       ({ status }) => status,
     ),
   ),
-  look(
+  reading(
     'marie',
     'task',
     id => `/dialects/marie/api/jobs/${id}`,
     ({ result }) => (result as { state: string }).state,
   ),
-  look(
+  reading(
     'pipeline',
     'job',
     id => `/dialects/pipeline/v1/pipeline/jobs/${id}`,
@@ -71,7 +76,7 @@ export async function watch({ engine, request }: Served): Promise<Watch> {
     Entity,
     (id: string) => Promise<Seen>
   >
-  const answered = async ({ path, entity, dialect }: Look, id: string) => {
+  const answered = async ({ path, entity, dialect }: Reading, id: string) => {
     const answer =
       path === undefined
         ? inWords(entity, await own[entity](id), wordsOf[dialect], await engine.internals.clock())
@@ -80,15 +85,15 @@ export async function watch({ engine, request }: Served): Promise<Watch> {
   }
 
   async function at(entity: Entity, id: string): Promise<void> {
-    const mine = looks.filter(one => one.entity === entity)
+    const mine = readings.filter(one => one.entity === entity)
     for (;;) {
       const [from, before] = [await engine.internals.clock(), await own[entity](id)]
       const answers = await Promise.all(mine.map(one => answered(one, id)))
       const [after, to] = [await own[entity](id), await engine.internals.clock()]
       // The entity moved in between, so the words of both states are right.
       if (after.seq !== before.seq) continue
-      for (const [index, { dialect, said }] of mine.entries()) {
-        const word = said(answers[index]!)
+      for (const [index, { dialect, stateIn }] of mine.entries()) {
+        const word = stateIn(answers[index]!)
         const right = wordsFor(dialect, entity, after, [from, to])
         assert.ok(right.includes(word as string), `${dialect} says ${word} of a ${entity} that is ${after.state}`)
       }

@@ -61,8 +61,8 @@ test('a key that is known counts as what it is, also where none is wanted', asyn
   const { server, engine } = await served(t)
   const { secret } = await engine.createKey({ name: 'viewer', role: 'viewer' })
   const headers = { authorization: `Bearer ${secret}`, 'content-type': 'application/json' }
-  const said = { method: 'POST', headers, body: JSON.stringify({ type: 'mail' }) }
-  assert.equal((await fetch(`${server.url}/dialects/jsm/jobs`, said)).status, 403)
+  const init = { method: 'POST', headers, body: JSON.stringify({ type: 'mail' }) }
+  assert.equal((await fetch(`${server.url}/dialects/jsm/jobs`, init)).status, 403)
 })
 
 test('a server that wants keys refuses what is none, in every dialect', async t => {

@@ -27,8 +27,8 @@ export const theirQueues = [
 
 async function jobnikStage({ admin }: World, more: object = {}) {
   const job = await well(admin, 'jobnik', 'POST', '/v1/jobs', { name: 'job', data: {} })
-  const said = { type: 'theirs', data: {}, ...more }
-  const stage = await well(admin, 'jobnik', 'POST', `/v1/jobs/${job.id}/stage`, said)
+  const fields = { type: 'theirs', data: {}, ...more }
+  const stage = await well(admin, 'jobnik', 'POST', `/v1/jobs/${job.id}/stage`, fields)
   const [task] = await well<{ id: string }[]>(admin, 'jobnik', 'POST', `/v1/stages/${stage.id}/tasks`, [{ data: {} }])
   return { job: { id: job.id }, stage: { id: stage.id }, task: { id: task!.id } }
 }

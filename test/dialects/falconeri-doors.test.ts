@@ -157,12 +157,12 @@ test('what is not there, and what nobody can mean, is told in plain words', asyn
 
 test('what a pipeline spec does not know is refused by its place, and nothing runs; beside the spec it is passed over', async t => {
   const f = await falconeriRig(t)
-  const refused = async (more: Record<string, unknown>, ...says: RegExp[]) => {
+  const refused = async (more: Record<string, unknown>, ...expected: RegExp[]) => {
     const { status, type, text } = await f.ask('POST', '/jobs', { job: f.spec(more) })
     assert.deepEqual([status, type], [422, plain], text)
-    for (const word of says) assert.match(text, word)
+    for (const word of expected) assert.match(text, word)
   }
-  await refused({ pipelin: {} }, /^pipelin: there is no such field; did you mean 'pipeline'\?$/m)
+  await refused({ pipelin: {} }, /^pipelin: unknown field; did you mean 'pipeline'\?$/m)
   await refused({ transform: { cmd: ['x'], image: 'y', imge: 'z' } }, /^transform\.imge: /m)
   await refused({ input: { atom: { URI: 'gs://b/', repo: 'r', glob: '/**' } } }, /^input\.atom\.URI: /m, /\.glob: /)
   await refused({ input: { join: [] } }, /^input\.join: /m)

@@ -5,7 +5,7 @@ import { rescue } from '../../src/babysitter/rescue.ts'
 import { openEngine } from '../../src/engine/engine.ts'
 import { startServer } from '../../src/server/server.ts'
 import { needsServer } from '../harness/databases.ts'
-import { type FalconeriRig, falconeriRig, type Pod, type Said, speaking } from '../harness/falconeri.ts'
+import { type Answer, type FalconeriRig, falconeriRig, type Pod, speaking } from '../harness/falconeri.ts'
 
 const day = 86_400
 
@@ -15,7 +15,7 @@ function everything(
   pod: Pod,
   datumId: string,
   fileId: string,
-): Record<string, () => Promise<Said>> {
+): Record<string, () => Promise<Answer>> {
   return {
     'register other files': () => pod.register(datumId, [`${outbox.uri}zombie`]),
     'register the same files': () => pod.register(datumId, [`${outbox.uri}x`]),
@@ -49,11 +49,11 @@ test('a pod that was thought dead and comes back gets 403 for all that it says, 
     const before = await seen()
     for (const file of new Set([first!.id, before.ledger.at(-1)!.id])) {
       for (const [what, say] of Object.entries(everything(f, zombie, datum.id, file))) {
-        const said = await say()
+        const answer = await say()
         assert.deepEqual(
-          [said.status, said.type],
+          [answer.status, answer.type],
           [403, 'text/plain; charset=utf-8'],
-          `${what} ${moment}: ${said.text}`,
+          `${what} ${moment}: ${answer.text}`,
         )
       }
     }
@@ -125,11 +125,11 @@ test('other files than were registered before are refused, and files of others t
   const [first, second] = [(await one.take(jobId)).datum, (await two.take(jobId)).datum]
   const [file] = await one.files(first.id, [`${f.outbox.uri}x`])
   for (const names of [[], ['y'], ['x', 'y']]) {
-    const said = await one.register(
+    const answer = await one.register(
       first.id,
       names.map(name => `${f.outbox.uri}${name}`),
     )
-    assert.equal(said.status, 403, said.text)
+    assert.equal(answer.status, 403, answer.text)
   }
   assert.equal((await two.register(second.id, [`${f.outbox.uri}x`])).status, 409, 'it is another datum’s')
   assert.equal((await two.uploaded(second.id, [{ id: file!.id, status: 'done' }])).status, 403)

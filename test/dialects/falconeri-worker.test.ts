@@ -11,7 +11,7 @@ import { freePort } from '../harness/free-port.ts'
 import { fresh } from '../harness/fresh.ts'
 import { startProgram } from '../harness/program.ts'
 
-const bounded = { timeout: 180_000 }
+const bounded = { timeout: 600_000 }
 
 /** Converts each text to upper case; `poison` fails. */
 const cmd = [
@@ -102,7 +102,7 @@ test('a server that is killed again and again in the middle of a job costs no da
   const files = texts(30)
   await f.inbox.write(files)
   let server = f.start()
-  await server.said('that it is there', () => true)
+  await server.printed('that it is there', () => true)
   const job = await f.run({ transform, datum_tries: 1 })
   // The server is killed before each kind of request.
   const fatal = ['reserve', 'report files', 'report the datum', 'register files']
@@ -118,7 +118,7 @@ test('a server that is killed again and again in the middle of a job costs no da
       .then(() => server.ended)
       .then(() => {
         server = f.start()
-        return server.said('that it is there again', () => true)
+        return server.printed('that it is there again', () => true)
       })
   }
   const pods = ['pod-0', 'pod-1', 'pod-2', 'pod-3'].map(pod => workAsPod({ root: f.root, jobId: job.id, pod, onStep }))
@@ -141,7 +141,7 @@ test('a job that is submitted to a server that dies at once has its datums when 
   const f = await killable(t)
   await f.inbox.write(texts(3))
   const first = f.start()
-  await first.said('that it is there', () => true)
+  await first.printed('that it is there', () => true)
   const asked = f.run({ transform }).catch(() => undefined)
   const made = await eventually('the job is there', async () => (await f.engine.jobs()).items[0])
   first.signal('SIGKILL')
@@ -149,7 +149,7 @@ test('a job that is submitted to a server that dies at once has its datums when 
   // After a minute, another server continues listing the inputs.
   await f.advance(61)
   const second = f.start()
-  await second.said('that it is there', () => true)
+  await second.printed('that it is there', () => true)
   assert.equal((await workAsPod({ root: f.root, jobId: made.id, pod: 'pod' })).length, 3)
   assert.equal((await f.job(made.id)).status, 'done')
 })

@@ -48,7 +48,7 @@ export interface JobnikJob {
   readonly stages?: readonly JobnikStage[]
 }
 
-export interface Said<Body> {
+export interface Answer<Body> {
   readonly status: number
   readonly headers: Headers
   readonly body: Body
@@ -93,15 +93,15 @@ export function jobnikClient(url: string, { patienceSeconds = 0 } = {}) {
       await sleep(pauseMs)
     }
   }
-  const ask = async <Body = Told>(method: string, path: string, body?: unknown): Promise<Said<Body>> => {
+  const ask = async <Body = Told>(method: string, path: string, body?: unknown): Promise<Answer<Body>> => {
     const response = await send(method, path, body)
     const text = await response.text()
     return { status: response.status, headers: response.headers, body: text === '' ? undefined : JSON.parse(text) }
   }
   const want = async <Body>(method: string, path: string, body?: unknown): Promise<Body> => {
-    const said = await ask<Body>(method, path, body)
-    if (said.status < 300) return said.body
-    throw new Refusal(said.status, (said.body as Told).code, `${method} ${path}`)
+    const answer = await ask<Body>(method, path, body)
+    if (answer.status < 300) return answer.body
+    throw new Refusal(answer.status, (answer.body as Told).code, `${method} ${path}`)
   }
   return {
     url,

@@ -1,13 +1,10 @@
 /** The order in which tasks are dequeued. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { served } from '../harness/served.ts'
-import { jobnikClient } from './jobnik-client.ts'
-import { begin, oneStage, someType } from './jobnik-in.ts'
+import { begin, jobnikServed, oneStage, someType } from './jobnik-in.ts'
 
 test('of many who dequeue at once no two get the same task, and nobody goes away empty while there is one', async t => {
-  const { server } = await served(t)
-  const jobnik = jobnikClient(`${server.url}/dialects/jobnik`)
+  const { jobnik } = await jobnikServed(t)
   const crowd = 8
   for (let round = 0; round < 5; round++) {
     const { type, tasks } = await oneStage(
@@ -21,8 +18,7 @@ test('of many who dequeue at once no two get the same task, and nobody goes away
 })
 
 test('the highest priority goes first, then the oldest; a priority that is changed counts at once', async t => {
-  const { server } = await served(t)
-  const jobnik = jobnikClient(`${server.url}/dialects/jobnik`)
+  const { jobnik } = await jobnikServed(t)
   const type = someType()
   const make = async (priority: string) => {
     const { id } = await jobnik.createJob({ priority })
@@ -41,8 +37,7 @@ test('the highest priority goes first, then the oldest; a priority that is chang
 })
 
 test('a type of stage may hold any characters, and only its own tasks are dequeued', async t => {
-  const { server } = await served(t)
-  const jobnik = jobnikClient(`${server.url}/dialects/jobnik`)
+  const { jobnik } = await jobnikServed(t)
   const types = ['a/b', 'größer als', 'x?y=z&w#1', '%41', 'command', '日本', "o'neill", 'x'.repeat(50), '本'.repeat(50)]
   for (const type of types) {
     const { id } = await jobnik.createJob()
@@ -57,8 +52,7 @@ test('a type of stage may hold any characters, and only its own tasks are dequeu
 })
 
 test('an empty queue, and a type that nobody has heard of, are 404 TASK_NOT_FOUND', async t => {
-  const { server } = await served(t)
-  const jobnik = jobnikClient(`${server.url}/dialects/jobnik`)
+  const { jobnik } = await jobnikServed(t)
   const { status, body } = await jobnik.ask('PATCH', `/v1/stages/${someType()}/tasks/dequeue`)
   assert.deepEqual([status, body], [404, { message: 'TASK_NOT_FOUND', code: 'TASK_NOT_FOUND' }])
   const long = await jobnik.ask('PATCH', `/v1/stages/${'x'.repeat(51)}/tasks/dequeue`)
@@ -66,8 +60,7 @@ test('an empty queue, and a type that nobody has heard of, are 404 TASK_NOT_FOUN
 })
 
 test('two reports of one task at once: one counts, and the task has one end', async t => {
-  const { server, engine } = await served(t)
-  const jobnik = jobnikClient(`${server.url}/dialects/jobnik`)
+  const { jobnik, engine } = await jobnikServed(t)
   for (let round = 0; round < 5; round++) {
     const { type } = await oneStage(jobnik)
     const { id } = await begin(jobnik, type)

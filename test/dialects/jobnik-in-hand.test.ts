@@ -3,15 +3,12 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { endGraces } from '../../src/babysitter/chores.ts'
 import { rescue } from '../../src/babysitter/rescue.ts'
-import { served } from '../harness/served.ts'
-import { jobnikClient } from './jobnik-client.ts'
-import { begin, oneStage, someType, work } from './jobnik-in.ts'
+import { begin, jobnikServed, oneStage, someType, work } from './jobnik-in.ts'
 
 const three = [{ data: {} }, { data: {}, maxAttempts: 2 }, { data: {} }]
 
 test('a job that is PAUSED with work in hand takes its reports, gives out nothing, and goes on where it was', async t => {
-  const { server } = await served(t)
-  const jobnik = jobnikClient(`${server.url}/dialects/jobnik`)
+  const { jobnik } = await jobnikServed(t)
   const { jobId, type, stage } = await oneStage(jobnik, three)
   const one = await begin(jobnik, type)
   const two = await begin(jobnik, type)
@@ -31,8 +28,7 @@ test('a job that is PAUSED with work in hand takes its reports, gives out nothin
 })
 
 test('a job that is resumed in its last stage ends as it should, though that stage was done while it was PAUSED', async t => {
-  const { server } = await served(t)
-  const jobnik = jobnikClient(`${server.url}/dialects/jobnik`)
+  const { jobnik } = await jobnikServed(t)
   const { jobId, type } = await oneStage(jobnik)
   const last = await jobnik.createStage(jobId, someType())
   await jobnik.createTasks(last.id, [{ data: {} }, { data: {} }])
@@ -52,18 +48,16 @@ test('a job that is resumed in its last stage ends as it should, though that sta
 })
 
 test('a job that begins just as it is PAUSED or ABORTED is so all the same', async t => {
-  const { server } = await served(t)
-  const jobnik = jobnikClient(`${server.url}/dialects/jobnik`)
+  const { jobnik } = await jobnikServed(t)
   for (const status of ['PAUSED', 'ABORTED', 'PAUSED', 'ABORTED']) {
     const { jobId, type } = await oneStage(jobnik)
-    const [said] = await Promise.all([jobnik.setJob(jobId, status), jobnik.dequeue(type)])
-    assert.deepEqual([said.status, (await jobnik.job(jobId)).status], [200, status])
+    const [answer] = await Promise.all([jobnik.setJob(jobId, status), jobnik.dequeue(type)])
+    assert.deepEqual([answer.status, (await jobnik.job(jobId)).status], [200, status])
   }
 })
 
 test('a PAUSED job whose work in hand fails for good is FAILED, and cannot be resumed', async t => {
-  const { server } = await served(t)
-  const jobnik = jobnikClient(`${server.url}/dialects/jobnik`)
+  const { jobnik } = await jobnikServed(t)
   const { jobId, type } = await oneStage(jobnik)
   const task = await begin(jobnik, type)
   await jobnik.setJob(jobId, 'PAUSED')
@@ -74,8 +68,7 @@ test('a PAUSED job whose work in hand fails for good is FAILED, and cannot be re
 })
 
 test('a job that is ABORTED with work in hand is ABORTED at once, and takes its reports', async t => {
-  const { server, engine } = await served(t)
-  const jobnik = jobnikClient(`${server.url}/dialects/jobnik`)
+  const { jobnik, engine } = await jobnikServed(t)
   const { jobId, type, stage } = await oneStage(jobnik, three)
   const [one, two] = [await begin(jobnik, type), await begin(jobnik, type)]
   assert.equal((await jobnik.setJob(jobId, 'ABORTED')).status, 200)
@@ -95,8 +88,7 @@ test('a job that is ABORTED with work in hand is ABORTED at once, and takes its 
 })
 
 test('a stage that fails while others of it are in hand is FAILED at once, and takes their reports', async t => {
-  const { server, engine } = await served(t)
-  const jobnik = jobnikClient(`${server.url}/dialects/jobnik`)
+  const { jobnik, engine } = await jobnikServed(t)
   const { jobId, type, stage } = await oneStage(jobnik, three)
   const [one, two] = [await begin(jobnik, type), await begin(jobnik, type)]
   await jobnik.report(one.id, 'FAILED')
@@ -107,8 +99,7 @@ test('a stage that fails while others of it are in hand is FAILED at once, and t
 })
 
 test('work in hand may be reported after any time within the lease, whatever became of its job', async t => {
-  const { server, engine, advance } = await served(t)
-  const jobnik = jobnikClient(`${server.url}/dialects/jobnik`)
+  const { jobnik, engine, advance } = await jobnikServed(t)
   const { jobId, type } = await oneStage(jobnik)
   const task = await begin(jobnik, type)
   await advance(60_000)
@@ -119,8 +110,7 @@ test('work in hand may be reported after any time within the lease, whatever bec
 })
 
 test('a job is deleted right after its abort, with work in hand; a report after that is 404', async t => {
-  const { server } = await served(t)
-  const jobnik = jobnikClient(`${server.url}/dialects/jobnik`)
+  const { jobnik } = await jobnikServed(t)
   const { jobId, type, stage } = await oneStage(jobnik, three)
   const task = await begin(jobnik, type)
   for (const status of ['IN_PROGRESS', 'PAUSED']) {

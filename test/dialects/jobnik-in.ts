@@ -1,6 +1,14 @@
-/** Brings jobs, stages and tasks into a status with Jobnik's own requests. */
+/** Brings jobs, stages and tasks into a status with Jobnik's own requests, and runs the tables of seed 001. */
 import assert from 'node:assert/strict'
-import type { Jobnik, JobnikStage, JobnikTask } from './jobnik-client.ts'
+import { type TestContext, test } from 'node:test'
+import { type Served, type ServedOptions, served } from '../harness/served.ts'
+import { type Jobnik, type JobnikStage, type JobnikTask, jobnikClient } from './jobnik-client.ts'
+
+/** A server with this dialect, and a client of it. */
+export async function jobnikServed(t: TestContext, options?: ServedOptions): Promise<Served & { jobnik: Jobnik }> {
+  const run = await served(t, options)
+  return { ...run, jobnik: jobnikClient(`${run.server.url}/dialects/jobnik`) }
+}
 
 let made = 0
 /** A stage type that no other test in this process uses. */
@@ -33,13 +41,13 @@ export async function begin(jobnik: Jobnik, type: string): Promise<JobnikTask> {
 
 export async function work(jobnik: Jobnik, type: string, status = 'COMPLETED'): Promise<JobnikTask> {
   const task = await begin(jobnik, type)
-  const said = await jobnik.report(task.id, status)
-  assert.equal(said.status, 200)
-  return said.body
+  const answer = await jobnik.report(task.id, status)
+  assert.equal(answer.status, 200)
+  return answer.body
 }
 
-async function must(said: Promise<{ readonly status: number }>): Promise<void> {
-  assert.equal((await said).status, 200)
+async function must(answer: Promise<{ readonly status: number }>): Promise<void> {
+  assert.equal((await answer).status, 200)
 }
 
 export const jobStatuses = ['PENDING', 'IN_PROGRESS', 'PAUSED', 'COMPLETED', 'FAILED', 'ABORTED'] as const
@@ -96,3 +104,18 @@ export async function taskIn(jobnik: Jobnik, status: (typeof taskStatuses)[numbe
   assert.equal(task.status, status)
   return task
 }
+
+export type Rows = Record<string, (jobnik: Jobnik, run: Served) => Promise<void>>
+
+/** Runs the rows one after the other against one server. */
+export function table(title: string, rows: Rows): void {
+  test(title, async (t: TestContext) => {
+    const run = await jobnikServed(t)
+    for (const [row, tell] of Object.entries(rows)) await t.test(row, () => tell(run.jobnik, run))
+  })
+}
+
+export const illegal = (entity: 'JOB' | 'STAGE' | 'TASK', from: string, to: string) => ({
+  message: `Illegal status transition from ${from} to ${to}`,
+  code: `ILLEGAL_${entity}_STATUS_TRANSITION`,
+})

@@ -2,20 +2,17 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { rescue } from '../../src/babysitter/rescue.ts'
+import { engineFor } from '../../src/dialects/askers-engine.ts'
 import type { Call } from '../../src/dialects/dialect.ts'
 import { taskRoutes } from '../../src/dialects/jobnik/task-routes.ts'
 import type { Engine } from '../../src/engine/engine.ts'
 import { mergedReports } from '../../src/engine/tasks/merge-reports.ts'
-import { engineFor } from '../../src/server/askers-engine.ts'
 import type { Asker } from '../../src/server/authenticate.ts'
 import type { ServerOptions } from '../../src/server/options.ts'
-import { served } from '../harness/served.ts'
-import { jobnikClient } from './jobnik-client.ts'
-import { begin, oneStage, someType } from './jobnik-in.ts'
+import { begin, jobnikServed, oneStage, someType } from './jobnik-in.ts'
 
-async function jobnikServed(t: TestContext, options: ServerOptions = {}) {
-  const { server, engine, advance } = await served(t, { server: options })
-  const jobnik = jobnikClient(`${server.url}/dialects/jobnik`)
+async function leased(t: TestContext, options: ServerOptions = {}) {
+  const { jobnik, engine, advance } = await jobnikServed(t, { server: options })
   /** Advances the clock and runs the babysitter's search for lost leases. */
   const pass = async (seconds: number) => {
     await advance(seconds)
@@ -25,7 +22,7 @@ async function jobnikServed(t: TestContext, options: ServerOptions = {}) {
 }
 
 test('a task may take 24 hours: it is given to another worker only after that', async t => {
-  const { jobnik, pass } = await jobnikServed(t)
+  const { jobnik, pass } = await leased(t)
   const { type } = await oneStage(jobnik)
   const lost = await begin(jobnik, type)
   await pass(86_390)
@@ -38,7 +35,7 @@ test('a task may take 24 hours: it is given to another worker only after that', 
 })
 
 test('the setting jobnikLeaseSeconds says after how long a silent worker loses its task', async t => {
-  const { jobnik, pass } = await jobnikServed(t, { jobnikLeaseSeconds: 600 })
+  const { jobnik, pass } = await leased(t, { jobnikLeaseSeconds: 600 })
   const { type } = await oneStage(jobnik)
   const lost = await begin(jobnik, type)
   await pass(590)
@@ -48,7 +45,7 @@ test('the setting jobnikLeaseSeconds says after how long a silent worker loses i
 })
 
 test('a job that is created with leaseSeconds has that lease in all its stages, whatever the server’s is', async t => {
-  const { jobnik, pass } = await jobnikServed(t, { jobnikLeaseSeconds: 600 })
+  const { jobnik, pass } = await leased(t, { jobnikLeaseSeconds: 600 })
   const { id } = await jobnik.createJob({ leaseSeconds: 7200 })
   const stages = [await jobnik.createStage(id, someType()), await jobnik.createStage(id, someType())]
   for (const stage of stages) await jobnik.createTasks(stage.id, [{ data: {} }])
@@ -64,7 +61,7 @@ test('a job that is created with leaseSeconds has that lease in all its stages, 
 })
 
 test('a lease that is too short, too long or no number is 400 VALIDATION_ERROR', async t => {
-  const { jobnik } = await jobnikServed(t)
+  const { jobnik } = await leased(t)
   for (const leaseSeconds of [4, 7 * 86_400 + 1, '1h', null]) {
     const { status, body } = await jobnik.ask('POST', '/v1/jobs', { name: 'images', data: {}, leaseSeconds })
     assert.deepEqual([status, body.code], [400, 'VALIDATION_ERROR'], String(leaseSeconds))
@@ -72,7 +69,7 @@ test('a lease that is too short, too long or no number is 400 VALIDATION_ERROR',
 })
 
 test('a stage that is added to a job of Pawl’s own has Jobnik’s lease, so that its workers need no heartbeats', async t => {
-  const { jobnik, engine, pass } = await jobnikServed(t)
+  const { jobnik, engine, pass } = await leased(t)
   const { id } = await engine.submit({ name: 'images', open: true })
   const { type, id: stageId } = await jobnik.createStage(id, someType())
   await jobnik.createTasks(stageId, [{ data: {} }])
@@ -101,7 +98,7 @@ function dequeueAndHangUp(engine: Engine, type: string, call: Call = {}) {
 }
 
 test('a worker that hangs up before it is answered and asks again under its idempotency key has the same task', async t => {
-  const { jobnik, engine } = await jobnikServed(t)
+  const { jobnik, engine } = await leased(t)
   const { type, tasks } = await oneStage(jobnik, [{ data: {} }, { data: {} }])
   await dequeueAndHangUp(engine, type, { idempotencyKey: 'k' })
   const response = await fetch(`${jobnik.url}/v1/stages/${type}/tasks/dequeue`, {
@@ -112,7 +109,7 @@ test('a worker that hangs up before it is answered and asks again under its idem
 })
 
 test('a worker that hangs up before it is answered loses no task: another gets it at once', async t => {
-  const { jobnik, engine } = await jobnikServed(t)
+  const { jobnik, engine } = await leased(t)
   const { type, tasks } = await oneStage(jobnik)
   assert.equal((await dequeueAndHangUp(engine, type)).status, 404)
   const task = await begin(jobnik, type)

@@ -1,9 +1,8 @@
 /** Jobnik's lists, filters and pages. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { served } from '../harness/served.ts'
-import { type Jobnik, type JobnikJob, type JobnikStage, type JobnikTask, jobnikClient } from './jobnik-client.ts'
-import { begin, oneStage, someType, stageIn, stageStatuses, work } from './jobnik-in.ts'
+import type { Jobnik, JobnikJob, JobnikStage, JobnikTask } from './jobnik-client.ts'
+import { begin, jobnikServed, oneStage, someType, stageIn, stageStatuses, work } from './jobnik-in.ts'
 
 interface Paged<Item> {
   readonly total: number
@@ -18,8 +17,7 @@ const get = async <Body>(jobnik: Jobnik, path: string) => {
 }
 
 test('jobs are found by name, time and priority, oldest first, with their stages if they are asked for', async t => {
-  const { server, advance } = await served(t)
-  const jobnik = jobnikClient(`${server.url}/dialects/jobnik`)
+  const { jobnik, advance } = await jobnikServed(t)
   const jobs: JobnikJob[] = []
   for (const [name, priority] of [
     ['red', 'LOW'],
@@ -52,8 +50,7 @@ test('jobs are found by name, time and priority, oldest first, with their stages
 })
 
 test('with a page or its size a list is {total, items}, ten at a time; without them it is whole', async t => {
-  const { server } = await served(t)
-  const jobnik = jobnikClient(`${server.url}/dialects/jobnik`)
+  const { jobnik } = await jobnikServed(t)
   const ids: string[] = []
   for (let n = 0; n < 12; n++) ids.push((await jobnik.createJob()).id)
   const page = (query: string) => get<Paged<JobnikJob>>(jobnik, `/v1/jobs?${query}`)
@@ -84,8 +81,7 @@ test('with a page or its size a list is {total, items}, ten at a time; without t
 })
 
 test('stages are found by job, type and status, with their tasks if they are asked for', async t => {
-  const { server } = await served(t)
-  const jobnik = jobnikClient(`${server.url}/dialects/jobnik`)
+  const { jobnik } = await jobnikServed(t)
   const made = new Map<string, string>()
   for (const status of stageStatuses) made.set(status, (await stageIn(jobnik, status)).stage.id)
   const found = async (query: string) => idsOf(await get<JobnikStage[]>(jobnik, `/v1/stages?${query}`))
@@ -120,8 +116,7 @@ test('stages are found by job, type and status, with their tasks if they are ask
 })
 
 test('tasks are found by stage, type, time and status, oldest first', async t => {
-  const { server } = await served(t)
-  const jobnik = jobnikClient(`${server.url}/dialects/jobnik`)
+  const { jobnik } = await jobnikServed(t)
   const tasks = Array.from({ length: 4 }, () => ({ data: {}, maxAttempts: 2 }))
   const { stage, type, tasks: made } = await oneStage(jobnik, tasks)
   await oneStage(jobnik)
@@ -145,8 +140,7 @@ test('tasks are found by stage, type, time and status, oldest first', async t =>
 })
 
 test('a list that would hold more than 10,000 is refused, and a page of it is not', async t => {
-  const { server, engine } = await served(t)
-  const jobnik = jobnikClient(`${server.url}/dialects/jobnik`)
+  const { jobnik, engine } = await jobnikServed(t)
   for (const tasks of [10_000, 1]) await engine.enqueueMany(Array.from({ length: tasks }, () => ({ type: 'many' })))
   const { status, body } = await jobnik.ask('GET', '/v1/tasks?stage_type=many')
   assert.deepEqual([status, body.code], [400, 'VALIDATION_ERROR'])

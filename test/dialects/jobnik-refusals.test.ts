@@ -3,12 +3,11 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
 import { served } from '../harness/served.ts'
-import { type JobnikJob, jobnikClient } from './jobnik-client.ts'
-import { jobIn, oneStage, someType, stageIn, work } from './jobnik-in.ts'
+import type { JobnikJob } from './jobnik-client.ts'
+import { jobIn, jobnikServed, oneStage, someType, stageIn, work } from './jobnik-in.ts'
 
 test('what is missing, too much or something else is 400 VALIDATION_ERROR, and nothing is made of it', async t => {
-  const { server } = await served(t)
-  const jobnik = jobnikClient(`${server.url}/dialects/jobnik`)
+  const { jobnik } = await jobnikServed(t)
   const { jobId, stage, tasks } = await oneStage(jobnik)
   const id = tasks[0]!.id
   const bad: [method: string, path: string, body?: unknown][] = [
@@ -70,18 +69,17 @@ test('what is missing, too much or something else is 400 VALIDATION_ERROR, and n
   ]
   const before = await jobnik.job(jobId)
   for (const [method, path, body] of bad) {
-    const said = await jobnik.ask(method, path, body)
+    const answer = await jobnik.ask(method, path, body)
     const what = `${method} ${path} ${JSON.stringify(body)}`
-    assert.deepEqual([said.status, said.body.code], [400, 'VALIDATION_ERROR'], what)
-    assert.ok(said.body.message!.length > 0, what)
+    assert.deepEqual([answer.status, answer.body.code], [400, 'VALIDATION_ERROR'], what)
+    assert.ok(answer.body.message!.length > 0, what)
   }
   assert.deepEqual(await jobnik.job(jobId), before)
   assert.equal((await jobnik.ask<JobnikJob[]>('GET', '/v1/jobs')).body.length, 1)
 })
 
 test('what is not there is 404, with the code of what was looked for', async t => {
-  const { server } = await served(t)
-  const jobnik = jobnikClient(`${server.url}/dialects/jobnik`)
+  const { jobnik } = await jobnikServed(t)
   const id = randomUUID()
   const asked: [method: string, path: string, code: string, body?: unknown][] = [
     ['GET', `/v1/jobs/${id}`, 'JOB_NOT_FOUND'],
@@ -103,15 +101,14 @@ test('what is not there is 404, with the code of what was looked for', async t =
     ['GET', '/v1/nothing', 'ROUTE_NOT_FOUND'],
   ]
   for (const [method, path, code, body] of asked) {
-    const said = await jobnik.ask(method, path, body)
-    assert.deepEqual([said.status, said.body.code], [404, code], `${method} ${path}`)
-    if (code !== 'ROUTE_NOT_FOUND') assert.equal(said.body.message, code, 'its message is its code, as in Jobnik')
+    const answer = await jobnik.ask(method, path, body)
+    assert.deepEqual([answer.status, answer.body.code], [404, code], `${method} ${path}`)
+    if (code !== 'ROUTE_NOT_FOUND') assert.equal(answer.body.message, code, 'its message is its code, as in Jobnik')
   }
 })
 
 test('fields beside a status or a priority are ignored', async t => {
-  const { server } = await served(t)
-  const jobnik = jobnikClient(`${server.url}/dialects/jobnik`)
+  const { jobnik } = await jobnikServed(t)
   const { jobId, type, stage, tasks } = await oneStage(jobnik)
   const asked: [method: string, path: string, body: object][] = [
     ['PATCH', `/v1/jobs/${jobId}/priority`, { priority: 'HIGH', reason: 'urgent' }],
@@ -128,8 +125,7 @@ test('fields beside a status or a priority are ignored', async t => {
 })
 
 test('nothing is added to what has ended, nor tasks to a stage that has begun; each is 400 with its code', async t => {
-  const { server } = await served(t)
-  const jobnik = jobnikClient(`${server.url}/dialects/jobnik`)
+  const { jobnik } = await jobnikServed(t)
   for (const status of ['COMPLETED', 'FAILED', 'ABORTED'] as const) {
     const { jobId, stage } = await jobIn(jobnik, status)
     const added = await jobnik.ask('POST', `/v1/jobs/${jobId}/stage`, { type: 'a', data: {} })
@@ -151,8 +147,7 @@ test('nothing is added to what has ended, nor tasks to a stage that has begun; e
 })
 
 test('a stage of a job that has failed with work in hand takes nothing more, and the job can be deleted', async t => {
-  const { server } = await served(t)
-  const jobnik = jobnikClient(`${server.url}/dialects/jobnik`)
+  const { jobnik } = await jobnikServed(t)
   const { jobId, type, stage } = await oneStage(jobnik, [{ data: {} }, { data: {} }])
   await jobnik.dequeue(type)
   await work(jobnik, type, 'FAILED')
@@ -164,8 +159,7 @@ test('a stage of a job that has failed with work in hand takes nothing more, and
 })
 
 test('tasks may still be posted to the stages behind a failed one; no worker ever gets them', async t => {
-  const { server } = await served(t)
-  const jobnik = jobnikClient(`${server.url}/dialects/jobnik`)
+  const { jobnik } = await jobnikServed(t)
   const { jobId, type } = await oneStage(jobnik)
   const created = await jobnik.createStage(jobId, someType())
   const waiting = await jobnik.createStage(jobId, someType(), { startAsWaiting: true })
@@ -201,8 +195,8 @@ test('with keys each route wants its permission, and a key for some queues knows
         headers: { 'content-type': 'application/json', authorization: `Bearer ${secret}` },
         ...(body !== undefined && { body: JSON.stringify(body) }),
       })
-      const said = (await response.json()) as { id: string; code: string }
-      return { status: response.status, ...said }
+      const answer = (await response.json()) as { id: string; code: string }
+      return { status: response.status, ...answer }
     }
   }
   assert.equal((await fetch(`${url}/v1/jobs`)).status, 401)

@@ -2,8 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { served } from '../harness/served.ts'
-import { jobnikClient } from './jobnik-client.ts'
-import { begin, oneStage, work } from './jobnik-in.ts'
+import { begin, jobnikServed, oneStage, work } from './jobnik-in.ts'
 
 test('/liveness answers probes without a key, while the store answers', async t => {
   const { server } = await served(t, {
@@ -41,8 +40,7 @@ test('/docs/api is a page about every route, and /docs/api.json the same for mac
 })
 
 test('/service-metrics counts jobs, stages and tasks by status, type and priority, as Jobnik’s dashboards read them', async t => {
-  const { server } = await served(t)
-  const jobnik = jobnikClient(`${server.url}/dialects/jobnik`)
+  const { jobnik, server } = await jobnikServed(t)
   const { type } = await oneStage(jobnik, [{ data: {} }, { data: {} }, { data: {} }], { priority: 'HIGH' })
   await work(jobnik, type)
   await begin(jobnik, type)
@@ -72,8 +70,7 @@ test('/service-metrics counts jobs, stages and tasks by status, type and priorit
 })
 
 test('/service-metrics counts a stage as it is shown: held, at its gate, or left behind by a failed one', async t => {
-  const { server, engine } = await served(t)
-  const jobnik = jobnikClient(`${server.url}/dialects/jobnik`)
+  const { jobnik, server, engine } = await jobnikServed(t)
   const { jobId, type } = await oneStage(jobnik)
   await jobnik.createStage(jobId, 'left')
   await jobnik.createStage(jobId, 'gated', { startAsWaiting: true })
@@ -87,8 +84,7 @@ test('/service-metrics counts a stage as it is shown: held, at its gate, or left
 })
 
 test('a type of stage with quotes, backslashes or line breaks does not break /service-metrics', async t => {
-  const { server } = await served(t)
-  const jobnik = jobnikClient(`${server.url}/dialects/jobnik`)
+  const { jobnik, server } = await jobnikServed(t)
   const { id } = await jobnik.createJob()
   await jobnik.createStage(id, 'a"b\\c\nd')
   const text = await (await fetch(`${server.url}/dialects/jobnik/service-metrics`)).text()

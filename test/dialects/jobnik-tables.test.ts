@@ -2,8 +2,19 @@
 import assert from 'node:assert/strict'
 import type { Served } from '../harness/served.ts'
 import type { Jobnik } from './jobnik-client.ts'
-import { begin, jobIn, jobStatuses, oneStage, someType, stageIn, stageStatuses, work } from './jobnik-in.ts'
-import { illegal, type Rows, table } from './jobnik-table.ts'
+import {
+  begin,
+  illegal,
+  jobIn,
+  jobStatuses,
+  oneStage,
+  type Rows,
+  someType,
+  stageIn,
+  stageStatuses,
+  table,
+  work,
+} from './jobnik-in.ts'
 
 /** The statuses that a user may give a job. All others are refused. */
 const granted: Record<string, readonly string[]> = {

@@ -1,8 +1,7 @@
 /** Seed 001's rows of tasks, and its cascades: what is allowed, and each ❌ ILLEGAL one with its code. */
 import assert from 'node:assert/strict'
 import type { Jobnik } from './jobnik-client.ts'
-import { begin, oneStage, someType, taskIn, taskStatuses, work } from './jobnik-in.ts'
-import { illegal, table } from './jobnik-table.ts'
+import { begin, illegal, oneStage, someType, table, taskIn, taskStatuses, work } from './jobnik-in.ts'
 
 table('seed 001, tasks, by workers: COMPLETED and FAILED from IN_PROGRESS, and from nowhere else', {
   ...Object.fromEntries(

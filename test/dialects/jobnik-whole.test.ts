@@ -8,7 +8,6 @@ import { eventually, latch } from '../harness/eventually.ts'
 import { freePort } from '../harness/free-port.ts'
 import { type Fresh, fresh } from '../harness/fresh.ts'
 import { startProgram } from '../harness/program.ts'
-import { served } from '../harness/served.ts'
 import {
   type Jobnik,
   type JobnikJob,
@@ -17,8 +16,9 @@ import {
   jobnikClient,
   startJobnikWorker,
 } from './jobnik-client.ts'
+import { jobnikServed } from './jobnik-in.ts'
 
-const bounded = { timeout: 180_000 }
+const bounded = { timeout: 600_000 }
 const types = ['fetch', 'resize', 'publish']
 const concurrency = 3
 
@@ -34,8 +34,7 @@ async function produce(jobnik: Jobnik, tasks: number): Promise<JobnikJob> {
 }
 
 test('a producer, a consumer and workers with concurrency do a whole job, stage by stage, failures and all', async t => {
-  const { server } = await served(t)
-  const jobnik = jobnikClient(`${server.url}/dialects/jobnik`)
+  const { jobnik } = await jobnikServed(t)
   const job = await produce(jobnik, 6)
   const began: string[] = []
   const crowd = latch()
@@ -102,7 +101,7 @@ test('the server may be killed again and again in the middle: the same client en
     server = await serverOn(t, story, port)
   }
   const isDone = async () => (await jobnik.job(job.id)).status === 'COMPLETED'
-  await eventually('it is done', async () => (await isDone()) || void (await giveUpLost(story, workers)), 60)
+  await eventually('it is done', async () => (await isDone()) || void (await giveUpLost(story, workers)))
   await Promise.all(workers.map(worker => worker.stop()))
 
   const done = await jobnik.job(job.id)
@@ -118,7 +117,7 @@ test('the server may be killed again and again in the middle: the same client en
 async function serverOn(t: TestContext, { url, schema }: Fresh, port: number) {
   const ask = { database: url!, schema, port }
   const program = startProgram(t, 'faults/programs/server.js', ask, line => line)
-  await program.said('it is there', () => true)
+  await program.printed('it is there', () => true)
   return program
 }
 

@@ -1,15 +1,14 @@
 /** Jobnik's own routes: the requests of its clients and the answers. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { served } from '../harness/served.ts'
-import { type JobnikJob, type JobnikStage, jobnikClient } from './jobnik-client.ts'
+import type { JobnikJob, JobnikStage } from './jobnik-client.ts'
+import { jobnikServed } from './jobnik-in.ts'
 
 const zeros = `00-${'0'.repeat(32)}-${'0'.repeat(16)}-00`
 const trace = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'
 
 test('a job of two stages goes from its creation to COMPLETED by Jobnik’s own calls', async t => {
-  const { server } = await served(t)
-  const jobnik = jobnikClient(`${server.url}/dialects/jobnik`)
+  const { jobnik } = await jobnikServed(t)
   const job = await jobnik.createJob({ data: { url: 'x' }, userMetadata: { owner: 'ada' }, priority: 'HIGH' })
   const { id, creationTime, updateTime, ...rest } = job
   assert.deepEqual(rest, {
@@ -74,8 +73,7 @@ test('a job of two stages goes from its creation to COMPLETED by Jobnik’s own 
 })
 
 test('a trace is kept where it was given, and nobody inherits another’s', async t => {
-  const { server } = await served(t)
-  const jobnik = jobnikClient(`${server.url}/dialects/jobnik`)
+  const { jobnik } = await jobnikServed(t)
   const job = await jobnik.createJob({ traceparent: trace, tracestate: 'rojo=00f067aa0ba902b7' })
   assert.deepEqual([job.traceparent, job.tracestate], [trace, 'rojo=00f067aa0ba902b7'])
   const plain = await jobnik.createStage(job.id, 'a')
@@ -89,8 +87,7 @@ test('a trace is kept where it was given, and nobody inherits another’s', asyn
 })
 
 test('stages of the same type may follow one another, in one job and in many', async t => {
-  const { server, engine } = await served(t)
-  const jobnik = jobnikClient(`${server.url}/dialects/jobnik`)
+  const { jobnik, engine } = await jobnikServed(t)
   const job = await jobnik.createJob()
   const made = await Promise.all(Array.from({ length: 5 }, () => jobnik.createStage(job.id, 'command')))
   assert.deepEqual(made.map(stage => stage.order).sort(), [1, 2, 3, 4, 5])
@@ -113,8 +110,7 @@ test('stages of the same type may follow one another, in one job and in many', a
 })
 
 test('user metadata is replaced, not merged, of jobs, stages and tasks', async t => {
-  const { server } = await served(t)
-  const jobnik = jobnikClient(`${server.url}/dialects/jobnik`)
+  const { jobnik } = await jobnikServed(t)
   const old = { userMetadata: { a: 1, deep: { b: 2 } } }
   const job = await jobnik.createJob(old)
   const stage = await jobnik.createStage(job.id, 'resize', old)
@@ -133,8 +129,7 @@ test('user metadata is replaced, not merged, of jobs, stages and tasks', async t
 })
 
 test('a priority is changed; the same once more is 204 and says why', async t => {
-  const { server } = await served(t)
-  const jobnik = jobnikClient(`${server.url}/dialects/jobnik`)
+  const { jobnik } = await jobnikServed(t)
   const { id, priority } = await jobnik.createJob()
   assert.equal(priority, 'VERY_LOW', 'Jobnik’s document says MEDIUM, but its server ignores that default')
   for (const word of ['LOW', 'MEDIUM', 'HIGH', 'VERY_HIGH', 'VERY_LOW']) {
@@ -151,8 +146,7 @@ test('a priority is changed; the same once more is 204 and says why', async t =>
 })
 
 test('what was submitted otherwise is seen in the same shapes, and can be worked on', async t => {
-  const { server, engine } = await served(t)
-  const jobnik = jobnikClient(`${server.url}/dialects/jobnik`)
+  const { jobnik, engine } = await jobnikServed(t)
   const stages = [
     { name: 'a', task: 'a', payload: 'text' },
     { name: 'b', task: 'b', payload: null },

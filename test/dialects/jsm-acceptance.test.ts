@@ -6,7 +6,7 @@ import { type Dice, dice, seed } from '../harness/dice.ts'
 import { type Served, served } from '../harness/served.ts'
 import { type Event, type Job, type JsmClient, jsmClient, refusalOf, transitionsIn } from './jsm-client.ts'
 
-const bounded = { timeout: 180_000 }
+const bounded = { timeout: 600_000 }
 
 async function rigFor(t: TestContext): Promise<Served & { jsm: JsmClient }> {
   const run = await served(t)

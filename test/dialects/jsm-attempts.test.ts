@@ -13,8 +13,8 @@ async function rigFor(t: TestContext) {
     ...run,
     jsm,
     claims,
-    running: async (said: object = {}) => {
-      await jsm.enqueue({ type: 'mail', backoff: { base_sec: 0 }, ...said })
+    running: async (options: object = {}) => {
+      await jsm.enqueue({ type: 'mail', backoff: { base_sec: 0 }, ...options })
       const { id } = await claims()
       return jsm.say(id, 'start', { worker: 'w' })
     },
@@ -56,19 +56,19 @@ test('attempts never fall within a round, also of a job that was lost before its
   const { jsm, claims, loseLease } = await rigFor(t)
   const { id } = await jsm.enqueue({ type: 'mail', backoff: { base_sec: 0 } })
   const seen: number[] = []
-  const look = async () => seen.push((await jsm.job(id)).attempts)
-  await look()
+  const recordAttempts = async () => seen.push((await jsm.job(id)).attempts)
+  await recordAttempts()
   await claims()
-  await look()
+  await recordAttempts()
   await loseLease()
-  await look()
+  await recordAttempts()
   await claims()
-  await look()
+  await recordAttempts()
   await jsm.say(id, 'start', { worker: 'w' })
   await jsm.say(id, 'fail', { worker: 'w', error_class: 'TransientError', message: 'no' })
-  await look()
+  await recordAttempts()
   await jsm.say(id, 'cancel', { mode: 'hard' })
-  await look()
+  await recordAttempts()
   assert.deepEqual(seen, [0, 1, 1, 2, 2, 2])
 })
 

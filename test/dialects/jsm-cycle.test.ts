@@ -10,7 +10,7 @@ import { startProgram } from '../harness/program.ts'
 import { type Job, jsmClient, type State, transitionsIn } from './jsm-client.ts'
 import { type End, patiently, work } from './jsm-worker.ts'
 
-const bounded = { timeout: 180_000 }
+const bounded = { timeout: 600_000 }
 const jobs = 90
 const workers = 6
 
@@ -51,7 +51,7 @@ async function mortalServer(t: TestContext, { url, schema }: Fresh) {
       { database: url!, schema, port },
       line => JSON.parse(line),
     )
-    await program.said('it serves', line => line.url !== undefined)
+    await program.printed('it serves', line => line.url !== undefined)
     return program
   }
   let running = await start()
@@ -102,7 +102,7 @@ test(`${jobs} jobs with retries, errors for good and dead letters that are mende
   }
   const killing = async () => {
     for (const share of [0.2, 0.5, 0.8]) {
-      await eventually(`${share} of them have ended`, async () => (await endedNow()).length >= share * jobs, 90)
+      await eventually(`${share} of them have ended`, async () => (await endedNow()).length >= share * jobs)
       await server.dieAndComeBack()
     }
   }

@@ -9,17 +9,17 @@ import { type Job, type JsmClient, jsmClient, type Request, refusalOf } from './
 interface Rig extends Served {
   readonly jsm: JsmClient
   /** Runs the babysitter as if it had been watching all the time. */
-  look(): Promise<void>
+  runRescue(): Promise<void>
 }
 
 async function rigFor(t: TestContext): Promise<Rig> {
   const run = await served(t)
-  const look = async () => void (await rescue({ beginsBlind: false, now: () => 0 }).run(run.engine.context))
-  return { ...run, jsm: jsmClient(() => run.server.url), look }
+  const runRescue = async () => void (await rescue({ beginsBlind: false, now: () => 0 }).run(run.engine.context))
+  return { ...run, jsm: jsmClient(() => run.server.url), runRescue }
 }
 
-const claims = async ({ jsm }: Rig, worker: string, said: object = {}): Promise<Job> => {
-  const job = await jsm.claim({ worker, types: ['mail'], lease_sec: 60, ...said })
+const claims = async ({ jsm }: Rig, worker: string, options: object = {}): Promise<Job> => {
+  const job = await jsm.claim({ worker, types: ['mail'], lease_sec: 60, ...options })
   assert.ok(job !== null, 'there is something to claim')
   return job
 }
@@ -56,23 +56,23 @@ test('a lease is as long as the claim says, is renewed by every heartbeat, and e
     )
     return job
   }
-  const lengths: [said: object, seconds: number, heartbeat: number][] = [
+  const lengths: [options: object, seconds: number, heartbeat: number][] = [
     [{ lease_sec: 30 }, 30, 30],
     [{ lease_sec: 45, heartbeat_sec: 10 }, 20, 10],
     [{ lease_sec: 120 }, 60, 30],
     [{ lease_sec: undefined }, 60, 30],
   ]
-  for (const [said, seconds, heartbeat] of lengths) {
+  for (const [options, seconds, heartbeat] of lengths) {
     await jsm.enqueue({ type: 'mail' })
-    const job = await leased(seconds, () => claims(rig, 'w', said))
+    const job = await leased(seconds, () => claims(rig, 'w', options))
     assert.deepEqual([job.lease!.lease_sec, job.lease!.heartbeat_sec], [seconds, heartbeat])
     await advance(seconds / 2)
     await leased(seconds, () => jsm.say(job.id, 'heartbeat', { worker: 'w' }))
     await advance(seconds / 2)
-    await rig.look()
+    await rig.runRescue()
     assert.equal((await jsm.job(job.id)).state, 'running')
     await advance(seconds / 2)
-    await rig.look()
+    await rig.runRescue()
     assert.deepEqual([(await jsm.job(job.id)).state, (await jsm.job(job.id)).lease], ['queued', null])
     assert.equal((await claims(rig, 'next')).id, job.id)
     await jsm.say(job.id, 'dead_letter', { worker: 'next', reason_code: 'timeout' })
@@ -94,8 +94,8 @@ test('a worker whose lease expired gets LEASE_LOST for all that it says, and cha
   const { jsm } = rig
   const { id, lease } = await running(rig, 'zombie')
   await rig.advance(61)
-  await rig.look()
-  const zombieSays = async (when: string) => {
+  await rig.runRescue()
+  const assertZombieRefused = async (when: string) => {
     const before = [await jsm.job(id), await jsm.events(id)]
     for (const [request, body] of everyReport) {
       for (const named of [{}, { epoch: lease!.epoch }]) {
@@ -106,22 +106,22 @@ test('a worker whose lease expired gets LEASE_LOST for all that it says, and cha
     }
     assert.deepEqual([await jsm.job(id), await jsm.events(id)], before)
   }
-  await zombieSays('while nobody has it')
+  await assertZombieRefused('while nobody has it')
   const { lease: heirs } = await claims(rig, 'heir')
-  await zombieSays('while its heir has it')
+  await assertZombieRefused('while its heir has it')
   const guessed = await refusalOf(jsm.say(id, 'succeed', { worker: 'zombie', epoch: heirs!.epoch }))
   assert.equal(guessed.code, 'LEASE_LOST', 'another’s epoch is of no use under one’s own name')
   await jsm.say(id, 'start', { worker: 'heir' })
   const done = await jsm.say(id, 'succeed', { worker: 'heir', result: 'mine' })
   assert.deepEqual([done.state, done.result], ['succeeded', 'mine'])
-  await zombieSays('after its heir has ended it')
+  await assertZombieRefused('after its heir has ended it')
 })
 
 test('two workers of one name are told apart by the epoch of their claims', async t => {
   const rig = await rigFor(t)
   const { id, lease } = await running(rig, 'twin')
   await rig.advance(61)
-  await rig.look()
+  await rig.runRescue()
   const { lease: second } = await claims(rig, 'twin')
   await rig.jsm.say(id, 'start', { worker: 'twin', epoch: second!.epoch })
   const refusal = await refusalOf(rig.jsm.say(id, 'succeed', { worker: 'twin', epoch: lease!.epoch }))
@@ -164,13 +164,13 @@ test('retries wait: exponentially, up to the longest interval, and as long as th
   const rig = await rigFor(t)
   const backoff = { base_sec: 4, factor: 2, max_sec: 10, jitter: false }
   const { id } = await running(rig, 'w', { max_attempts: 10, backoff })
-  for (const [said, seconds] of [
+  for (const [options, seconds] of [
     [{}, 4],
     [{}, 8],
     [{}, 10],
     [{ retry_in_sec: 3 }, 3],
   ] as const) {
-    await rig.jsm.say(id, 'fail', { worker: 'w', error_class: 'TransientError', message: 'no', ...said })
+    await rig.jsm.say(id, 'fail', { worker: 'w', error_class: 'TransientError', message: 'no', ...options })
     await rig.advance(seconds / 2)
     assert.equal(await rig.jsm.claim({ worker: 'w', types: ['mail'] }), null, `not before ${seconds} s`)
     await rig.advance(seconds / 2)
@@ -183,18 +183,18 @@ test('a dead letter has all fields that the document requires, whatever led ther
   const rig = await rigFor(t)
   const { jsm } = rig
   const once = { max_attempts: 1, correlation_id: 'c-9' }
-  const says = (request: Request, body: object) => (job: Job) => jsm.say(job.id, request, { worker: 'w', ...body })
+  const reports = (request: Request, body: object) => (job: Job) => jsm.say(job.id, request, { worker: 'w', ...body })
   const ways: [reason: string, stage: string | null, (job: Job) => Promise<unknown>][] = [
-    ['validation_failed', 'input', says('fail', { error_class: 'ValidationError', message: 'bad', stage: 'input' })],
-    ['exhausted_retries', null, says('fail', { error_class: 'TransientError', message: 'no' })],
-    ['parse_error', 'fetch', says('dead_letter', { reason_code: 'parse_error', stage: 'fetch', reason: 'odd' })],
+    ['validation_failed', 'input', reports('fail', { error_class: 'ValidationError', message: 'bad', stage: 'input' })],
+    ['exhausted_retries', null, reports('fail', { error_class: 'TransientError', message: 'no' })],
+    ['parse_error', 'fetch', reports('dead_letter', { reason_code: 'parse_error', stage: 'fetch', reason: 'odd' })],
     ['policy_violation', null, ({ id }) => jsm.say(id, 'dead_letter', { reason_code: 'policy_violation' })],
     [
       'infrastructure_failure',
       null,
       async () => {
         await rig.advance(61)
-        await rig.look()
+        await rig.runRescue()
       },
     ],
   ]

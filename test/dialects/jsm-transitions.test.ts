@@ -22,18 +22,18 @@ async function rigFor(t: TestContext): Promise<Rig> {
   return { ...run, jsm: jsmClient(() => run.server.url) }
 }
 
-type Said = readonly [Request, object]
+type Report = readonly [Request, object]
 
 const aside = { reason_code: 'policy_violation' }
 let types = 0
 
 /** A new job with its own type, brought into a state by the document's requests. */
-async function jobIn({ jsm }: Rig, state: State, said: object = {}): Promise<Job> {
+async function jobIn({ jsm }: Rig, state: State, options: object = {}): Promise<Job> {
   types += 1
   const type = `type-${types}`
-  const { id } = await jsm.enqueue({ type, correlation_id: 'c-7', ...said })
-  const start: Said = ['start', { worker: 'w' }]
-  const asked: Record<State, readonly Said[]> = {
+  const { id } = await jsm.enqueue({ type, correlation_id: 'c-7', ...options })
+  const start: Report = ['start', { worker: 'w' }]
+  const asked: Record<State, readonly Report[]> = {
     queued: [],
     assigned: [],
     running: [start],
@@ -52,7 +52,7 @@ async function jobIn({ jsm }: Rig, state: State, said: object = {}): Promise<Job
 type Act = (rig: Rig, job: Job) => Promise<unknown>
 
 const claimed: Act = ({ jsm }, { type }) => jsm.claim({ worker: 'w', types: [type] })
-const says =
+const reports =
   (request: Request, body: object = {}): Act =>
   ({ jsm }, { id }) =>
     jsm.say(id, request, { worker: 'w', ...body })
@@ -61,19 +61,25 @@ const asks =
   (request: Request, body: object = {}): Act =>
   ({ jsm }, { id }) =>
     jsm.say(id, request, body)
-const fails = (error_class: string) => says('fail', { error_class, message: 'no' })
+const fails = (error_class: string) => reports('fail', { error_class, message: 'no' })
 const expires: Act = async ({ advance, engine }) => {
   await advance(200)
   await rescue({ beginsBlind: false, now: () => 0 }).run(engine.context)
 }
 const rows: [row: string, from: State, act: Act, to: State, event: string][] = [
   ['queued → assigned, when a claim succeeds and a lease is acquired', 'queued', claimed, 'assigned', 'job_claimed'],
-  ['assigned → running, when the worker acknowledges its start', 'assigned', says('start'), 'running', 'job_started'],
-  ['assigned → running, by the first heartbeat', 'assigned', says('heartbeat'), 'running', 'job_started'],
-  ['running → succeeded', 'running', says('succeed', { result: 7 }), 'succeeded', 'job_succeeded'],
+  [
+    'assigned → running, when the worker acknowledges its start',
+    'assigned',
+    reports('start'),
+    'running',
+    'job_started',
+  ],
+  ['assigned → running, by the first heartbeat', 'assigned', reports('heartbeat'), 'running', 'job_started'],
+  ['running → succeeded', 'running', reports('succeed', { result: 7 }), 'succeeded', 'job_succeeded'],
   ['running → failed, by a PermanentError', 'running', fails('PermanentError'), 'failed', 'job_failed'],
   ['running → cancelled, by user or policy', 'running', asks('cancel', { mode: 'hard' }), 'cancelled', 'job_cancelled'],
-  ['running → cancelled, by its worker', 'running', says('cancel', { hard: true }), 'cancelled', 'job_cancelled'],
+  ['running → cancelled, by its worker', 'running', reports('cancel', { hard: true }), 'cancelled', 'job_cancelled'],
   ['queued → cancelled, by user or policy', 'queued', asks('cancel', { mode: 'soft' }), 'cancelled', 'job_cancelled'],
   ['assigned → cancelled, by user or policy', 'assigned', asks('cancel', { hard: true }), 'cancelled', 'job_cancelled'],
   ['queued → dead_lettered, by policy', 'queued', asks('dead_letter', aside), 'dead_lettered', 'job_dead_lettered'],
@@ -82,14 +88,14 @@ const rows: [row: string, from: State, act: Act, to: State, event: string][] = [
   [
     'assigned → dead_lettered, by its worker, whose checks before the execution fail',
     'assigned',
-    says('dead_letter', { reason_code: 'validation_failed', stage: 'input' }),
+    reports('dead_letter', { reason_code: 'validation_failed', stage: 'input' }),
     'dead_lettered',
     'job_dead_lettered',
   ],
   [
     'running → dead_lettered, by its worker',
     'running',
-    says('dead_letter', { reason_code: 'parse_error' }),
+    reports('dead_letter', { reason_code: 'parse_error' }),
     'dead_lettered',
     'job_dead_lettered',
   ],

@@ -14,18 +14,18 @@ import { needsServer } from '../harness/databases.ts'
 import { eventually, latch } from '../harness/eventually.ts'
 import { freePort } from '../harness/free-port.ts'
 import { type Fresh, fresh } from '../harness/fresh.ts'
-import type { Job, Said } from '../harness/marie.ts'
+import type { Answer, Job } from '../harness/marie.ts'
 import { startProgram } from '../harness/program.ts'
 
 const run = promisify(execFile)
-const bounded = { timeout: 180_000 }
+const bounded = { timeout: 600_000 }
 
 /** A server in a separate process that can be killed and restarted. */
 async function killable(t: TestContext, { url, schema }: Fresh) {
   const port = await freePort()
   const start = async () => {
     const program = startProgram(t, 'faults/programs/server.js', { database: url!, schema, port }, line => line)
-    await program.said('it is there', () => true)
+    await program.printed('it is there', () => true)
     return program
   }
   let program = await start()
@@ -65,7 +65,7 @@ function byFetch(url: string, token: string, { method = 'GET', body }: Request):
     fetch(url, init)
       .then(response => response.text())
       .catch(() => undefined)
-  return eventually('it is answered', answer, 60)
+  return eventually('it is answered', answer)
 }
 
 const send = spawnSync('curl', ['--version']).status === 0 ? byCurl : byFetch
@@ -73,7 +73,7 @@ const send = spawnSync('curl', ['--version']).status === 0 ? byCurl : byFetch
 /** `base`: the address of the gateway. */
 const curlFor =
   (base: string, token: string) =>
-  async <Result>(path: string, request: Request = {}): Promise<Said<Result>> =>
+  async <Result>(path: string, request: Request = {}): Promise<Answer<Result>> =>
     JSON.parse(await send(`${base}${path}`, token, request))
 
 type Curl = ReturnType<typeof curlFor>
@@ -162,7 +162,7 @@ test('marie: curl calls drive a DAG with a branch and a plain job to their ends,
     'job-store-001': completed,
   }
   const isDone = async () => (await curl<Job>('/api/jobs/job-store-001')).result.state === completed
-  await eventually('the last job of the DAG is COMPLETED', isDone, 90)
+  await eventually('the last job of the DAG is COMPLETED', isDone)
   assert.deepEqual(await statesOf(curl, `/api/jobs?dag_id=${dag_id}`), ended)
   await eventually(
     'the plain job is too',

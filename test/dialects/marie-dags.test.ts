@@ -160,8 +160,8 @@ test('marie: what cannot be part of a DAG is refused, and nothing of it is kept'
   await refused({ ...job, dag_id: 'elsewhere' }, 409, 'DUPLICATE', /another job/)
   await rig.advance(25 * 3600)
   await refused({ ...job, dag_id: uuid }, 409, 'DUPLICATE', /in the DAG/)
-  await refused({ ...job, dag_id: 'elsewhere' }, 409, 'DUPLICATE', /used already/)
-  await refused(job, 409, 'DUPLICATE', /used already/)
+  await refused({ ...job, dag_id: 'elsewhere' }, 409, 'DUPLICATE', /id is in use/)
+  await refused(job, 409, 'DUPLICATE', /id is in use/)
   assert.deepEqual([(await rig.engine.jobs()).items.length, (await rig.engine.tasks()).items.length], [1, 1])
 })
 

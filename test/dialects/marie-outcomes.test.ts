@@ -11,9 +11,9 @@ test('marie: a job shows its output, its error or the reason of its skip as outp
     const { state, output_metadata } = (await rig.marie.job(id)).result
     return [state, output_metadata]
   }
-  const settle = async (name: string, said: object) => {
+  const settle = async (name: string, report: object) => {
     const [held] = await rig.dispatch(name)
-    const settled = [{ id: held!.id, epoch: held!.epoch, ...said }] as never
+    const settled = [{ id: held!.id, epoch: held!.epoch, ...report }] as never
     assert.deepEqual((await rig.client.sync({ worker: 'executor', settled })).refused, [])
   }
 

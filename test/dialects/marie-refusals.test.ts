@@ -42,7 +42,7 @@ test('marie: a job is submitted as a WorkInfo, as a command with parameters, or 
   assert.equal(row!.n, 0, 'a key is not kept')
 })
 
-const bad: [what: string, body: unknown, says: RegExp][] = [
+const bad: [what: string, body: unknown, expected: RegExp][] = [
   ['no JSON', '{"name": ', /^Invalid JSON payload/],
   ['no body', '', /^Invalid JSON payload/],
   ['a list', [], /^Invalid JSON payload/],
@@ -59,8 +59,8 @@ const bad: [what: string, body: unknown, says: RegExp][] = [
   ['a broken retry_limit', { name: 'a', data: {}, retry_limit: 1.5 }, /^retry_limit must be a whole number/],
   ['a negative retry_limit', { name: 'a', data: {}, retry_limit: -1 }, /^retry_limit must be from 0/],
   ['a retry_backoff that is no truth', { name: 'a', data: {}, retry_backoff: 'yes' }, /^retry_backoff must be one of/],
-  ['a moment that is none', { name: 'a', data: {}, start_after: 'tomorrow' }, /^start_after must be a moment/],
-  ['a moment as a number', { name: 'a', data: {}, keep_until: 1e9 }, /^keep_until must be a moment/],
+  ['a moment that is none', { name: 'a', data: {}, start_after: 'tomorrow' }, /^start_after must be an ISO 8601 time/],
+  ['a moment as a number', { name: 'a', data: {}, keep_until: 1e9 }, /^keep_until must be an ISO 8601 time/],
   ['a negative TTL', { name: 'a', data: {}, expire_in_seconds: -1 }, /^expire_in_seconds must be/],
   ['an execution of no time', { name: 'a', data: {}, run_ttl_seconds: 0 }, /^run_ttl_seconds must be/],
   [
@@ -75,7 +75,7 @@ const bad: [what: string, body: unknown, says: RegExp][] = [
     /^id must fit into an address/,
   ],
   ['the name of a state as an id', { name: 'a', data: {}, id: 'Active' }, /^id must not be the name of a state/],
-  ['an id with a NUL', { name: 'a', data: {}, id: 'x\0' }, /^id must hold no NUL/],
+  ['an id with a NUL', { name: 'a', data: {}, id: 'x\0' }, /^id must contain no NUL/],
   ['data with a NUL', { name: 'a', data: { x: '\0' } }, /NUL/],
   ['dependencies that are no list', { name: 'a', data: {}, dag_id: 'd', dependencies: 'b' }, /^dependencies must be/],
   ['a command that is not known', { invoke_action: { command: 'nodes', action: 'list' } }, /^invoke_action.command/],
@@ -85,11 +85,11 @@ const bad: [what: string, body: unknown, says: RegExp][] = [
 
 test('marie: what makes no sense as a job is refused in the envelope, says what is wrong, and leaves nothing', async t => {
   const rig = await marieRig(t)
-  for (const [what, body, says] of bad) {
+  for (const [what, body, expected] of bad) {
     await t.test(what, async () => {
       const { http, status, code, message } = await rig.marie.ask('POST', '/api/v1/invoke', body)
       assert.deepEqual([http, status, code], [400, 'error', 'BAD_REQUEST'], message)
-      assert.match(message, says)
+      assert.match(message, expected)
     })
   }
   assert.deepEqual((await rig.marie.jobs()).result, [])

@@ -1,8 +1,7 @@
 /** The times of Marie's jobs: retries, a later start, TTLs, retention and SLAs. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ageLanes } from '../../src/babysitter/age-lanes.ts'
-import { expireTasks, retention } from '../../src/babysitter/chores.ts'
+import { ageLanes, expireTasks, retention } from '../../src/babysitter/chores.ts'
 import { rescue } from '../../src/babysitter/rescue.ts'
 import { inVocabulary } from '../../src/cli/vocabulary.ts'
 import { marieRig } from '../harness/marie-rig.ts'

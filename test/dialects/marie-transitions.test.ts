@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { endGraces, expireTasks } from '../../src/babysitter/chores.ts'
 import { words } from '../../src/dialects/marie/words.ts'
-import { finalStates, isFinal, isGoodFinal, wasExecuted } from '../../src/kernel/lifecycle.ts'
+import { isFinal, isGoodFinal, statesOf, wasExecuted } from '../../src/kernel/lifecycle.ts'
 import { taskLifecycle } from '../../src/kernel/task.ts'
 import { type MarieRig, marieRig } from '../harness/marie-rig.ts'
 
@@ -141,7 +141,7 @@ test('marie: is_terminal, is_successful_terminal, was_executed and terminal_stat
     called(state => isFinal(taskLifecycle, state)),
     terminal,
   )
-  assert.deepEqual(new Set(finalStates(taskLifecycle).map(state => words.task![state])), terminal)
+  assert.deepEqual(new Set(statesOf(taskLifecycle, 'final').map(state => words.task![state])), terminal)
   assert.deepEqual(
     called(state => isGoodFinal(taskLifecycle, state)),
     new Set(['COMPLETED', 'SKIPPED']),

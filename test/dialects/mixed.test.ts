@@ -3,15 +3,15 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { inVocabulary } from '../../src/cli/vocabulary.ts'
 import type { Engine } from '../../src/engine/engine.ts'
-import type { PawlApi } from '../../src/protocol/api.ts'
 import { dialectNames } from '../../src/protocol/dialects.ts'
+import type { PawlApi } from '../../src/protocol/operations.ts'
 import type { ClaimedTask } from '../../src/protocol/tasks/sync.ts'
 import { eventually } from '../harness/eventually.ts'
 import { type Served, served } from '../harness/served.ts'
 import { type Watch, watch } from './all-eyes.ts'
 import { type Entity, wordsFor } from './words-of-seeds.ts'
 
-const bounded = { timeout: 180_000 }
+const bounded = { timeout: 600_000 }
 
 type Handle = (task: ClaimedTask) => ['succeed' | 'fail' | 'skip', object] | 'set aside'
 
@@ -28,20 +28,20 @@ async function work(
     const [task] = await engine.claims({ worker, queues, waitSeconds: 0.05 })
     if (task === undefined) continue
     const { id, epoch } = task
-    const lookAround = async () => {
+    const readEverywhere = async () => {
       const { stageId, jobId } = await engine.task(id)
       await seen.at('task', id)
       await seen.at('stage', stageId!)
       await seen.at('job', jobId!)
       await seen.follow()
     }
-    await lookAround()
+    await readEverywhere()
     await engine.start(id, epoch)
-    await lookAround()
-    const said = handle(task)
-    if (said === 'set aside') await engine.deadLetter(id, { reasonCode: 'policy_violation', epoch })
-    else await engine[said[0]](id, epoch, said[1] as never)
-    await lookAround()
+    await readEverywhere()
+    const outcome = handle(task)
+    if (outcome === 'set aside') await engine.deadLetter(id, { reasonCode: 'policy_violation', epoch })
+    else await engine[outcome[0]](id, epoch, outcome[1] as never)
+    await readEverywhere()
   }
 }
 
@@ -110,13 +110,13 @@ test('a job with retries, skips, a gate, a pause and failures that ends as parti
     await engine.pauseJob(id)
     await seen.at('job', id)
     await engine.resumeJob(id)
-    await eventually('a retry was seen', () => seen.states.has('task retrying'), 90)
+    await eventually('a retry was seen', () => seen.states.has('task retrying'))
     await run.advance(120)
-    await eventually('it waits for approval', async () => (await engine.stage(stages[2]!.id)).state === 'waiting', 90)
+    await eventually('it waits for approval', async () => (await engine.stage(stages[2]!.id)).state === 'waiting')
     await seen.follow()
     await seen.at('stage', stages[2]!.id)
     await engine.approve(stages[2]!.id)
-    await eventually('it has ended', async () => (await engine.job(id)).endedAt !== null, 90)
+    await eventually('it has ended', async () => (await engine.job(id)).endedAt !== null)
   }
   await Promise.all([
     ...crew,
@@ -148,7 +148,7 @@ test('a job that fails while work is in hand, stops, and is undone', bounded, as
       { name: 'd', task: 'd', payload: 0, needs: ['b'], gate: true },
     ],
   })
-  const lookAround = async () => {
+  const readEverywhere = async () => {
     await seen.at('job', id)
     for (const stage of (await engine.job(id)).stages) await seen.at('stage', stage.id)
     for (const task of (await engine.jobTasks(id)).items) await seen.at('task', task.id)
@@ -156,22 +156,22 @@ test('a job that fails while work is in hand, stops, and is undone', bounded, as
   }
   const claimed = async (queue: string) => {
     const [task] = await engine.claims({ worker: 'w', queues: [queue], start: true })
-    await lookAround()
+    await readEverywhere()
     return task!
   }
-  await lookAround()
+  await readEverywhere()
   const first = await claimed('a')
   await engine.succeed(first.id, first.epoch)
   const [bad, inHand] = [await claimed('b'), await claimed('c')]
   await engine.fail(bad.id, bad.epoch, never)
-  await lookAround()
+  await readEverywhere()
   assert.equal((await engine.job(id)).state, 'stopping')
   await engine.cancelled(inHand.id, inHand.epoch)
-  await lookAround()
+  await readEverywhere()
   assert.equal((await engine.job(id)).state, 'compensating')
   const undoing = await claimed('undo-a')
   await engine.succeed(undoing.id, undoing.epoch)
-  await lookAround()
+  await readEverywhere()
   assert.equal((await engine.job(id)).state, 'failed')
   assert.equal((await engine.stage(stages[3]!.id)).state, 'cancelled')
   await checkAll(run, seen, id, [

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { eventually } from '../harness/eventually.ts'
 import { rig, type StageName, stageNames } from './pipeline-rig.ts'
 
-const bounded = { timeout: 180_000 }
+const bounded = { timeout: 600_000 }
 const first = ['ingest', 'classify', 'neutralize', 'brief'] as const
 
 /** The switches of a request, and the stages that then run. */

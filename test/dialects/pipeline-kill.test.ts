@@ -11,7 +11,7 @@ import { type Program, startProgram } from '../harness/program.ts'
 import { type PipelineClient, pipelineClient, type Told } from './pipeline-client.ts'
 import { stageNames, stubs } from './pipeline-rig.ts'
 
-const bounded = { timeout: 300_000 }
+const bounded = { timeout: 600_000 }
 
 /** A server in a separate process that can be killed and restarted on the same port. */
 async function mortal(t: TestContext) {
@@ -19,7 +19,7 @@ async function mortal(t: TestContext) {
   const port = await freePort()
   const start = async () => {
     const program = startProgram(t, 'faults/programs/server.js', { database: url!, schema, port }, line => line)
-    await program.said('where it serves', () => true, 120)
+    await program.printed('where it serves', () => true)
     return program
   }
   let program: Program<string> = await start()

@@ -6,12 +6,12 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { parse } from 'yaml'
 import { findRoot } from '../../scripts/job-schema-page.ts'
-import { defaultPipeline } from '../../src/dialects/pipeline/default-pipeline.ts'
+import { defaultPipeline } from '../../src/dialects/pipeline/dialect.ts'
 import { served } from '../harness/served.ts'
 import { pipelineClient } from './pipeline-client.ts'
 import { rig } from './pipeline-rig.ts'
 
-const bounded = { timeout: 120_000 }
+const bounded = { timeout: 600_000 }
 const base = '/dialects/pipeline/v1/pipeline'
 const root = findRoot(import.meta.dirname)
 
@@ -23,27 +23,27 @@ test('refusals', bounded, async t => {
   const r = await rig(t)
   const post = (body: string, headers: Record<string, string> = { 'content-type': 'application/json' }) =>
     r.request(`${base}/scheduled-run-async`, { method: 'POST', body, headers })
-  const said = async (asked: Promise<Response>) => {
+  const refusalOf = async (asked: Promise<Response>) => {
     const response = await asked
     return { status: response.status, detail: ((await response.json()) as Refused).detail }
   }
   /** The locations in a 422 error. */
   const places = async (asked: Promise<Response>) => {
-    const { status, detail } = await said(asked)
+    const { status, detail } = await refusalOf(asked)
     assert.ok(Array.isArray(detail), JSON.stringify(detail))
     return [status, ...detail.map(({ loc }) => loc.join('.'))]
   }
 
   await t.test('a job that nobody knows is 404 with its id, wherever it is asked for', async () => {
     const id = randomUUID()
-    assert.deepEqual(await said(r.request(`${base}/jobs/${id}`)), { status: 404, detail: `Job ${id} not found` })
+    assert.deepEqual(await refusalOf(r.request(`${base}/jobs/${id}`)), { status: 404, detail: `Job ${id} not found` })
     const cancel = r.request(`${base}/jobs/${id}/cancel`, { method: 'POST' })
-    assert.deepEqual(await said(cancel), { status: 404, detail: `Job ${id} not found` })
-    assert.deepEqual(await said(r.request(`${base}/jobs/no-id`)), { status: 404, detail: 'Job no-id not found' })
+    assert.deepEqual(await refusalOf(cancel), { status: 404, detail: `Job ${id} not found` })
+    assert.deepEqual(await refusalOf(r.request(`${base}/jobs/no-id`)), { status: 404, detail: 'Job no-id not found' })
   })
 
   await t.test('an address that is not there is 404', async () => {
-    assert.deepEqual(await said(r.request(`${base}/nothing`)), { status: 404, detail: 'Not Found' })
+    assert.deepEqual(await refusalOf(r.request(`${base}/nothing`)), { status: 404, detail: 'Not Found' })
   })
 
   await t.test('a limit or a status that makes no sense is 422 and named', async () => {

@@ -10,7 +10,7 @@ import { eventually } from '../harness/eventually.ts'
 import type { Told } from './pipeline-client.ts'
 import { type Rig, type Run, rig, stageNames } from './pipeline-rig.ts'
 
-const bounded = { timeout: 180_000 }
+const bounded = { timeout: 600_000 }
 const all = { enable_evaluation: true, enable_auto_optimize: true }
 
 const inShort = ({ event, data }: Told) => `${event} ${data.stage ?? data.status ?? data.error}`

@@ -7,7 +7,7 @@ import { eventually } from '../harness/eventually.ts'
 import type { Job } from './pipeline-client.ts'
 import { type Doing, type Rig, rig, type StageName, stageNames } from './pipeline-rig.ts'
 
-const bounded = { timeout: 120_000 }
+const bounded = { timeout: 600_000 }
 const all = { enable_evaluation: true, enable_auto_optimize: true }
 const every = <T>(value: T) => Object.fromEntries(stageNames.map(name => [name, value])) as Record<StageName, T>
 const statusesIn = ({ stage_progress }: Job) =>

@@ -16,7 +16,7 @@ import { type Cluster, startCluster } from '../harness/cluster.ts'
 import { eventually } from '../harness/eventually.ts'
 
 const page = readFileSync(join(findRoot(import.meta.dirname), 'docs/operations.md'), 'utf8')
-const bounded = { timeout: 120_000 }
+const bounded = { timeout: 600_000 }
 
 function statementsIn(file: string): string {
   const block = new RegExp(`^\`\`\`sql ${file}\\n(.*?)^\`\`\`$`, 'ms').exec(page)
@@ -73,9 +73,9 @@ async function migrateAs(database: string): Promise<void> {
 
 /** Runs what a server, its workers and its chores do, and expects no complaint of anybody. */
 async function useStore(t: TestContext, database: Database): Promise<void> {
-  const said: string[] = []
+  const logged: string[] = []
   const log = (word: string, facts: Readonly<Record<string, unknown>> = {}) => {
-    if (/fail|bug|error|lost/.test(word)) said.push(`${word} ${JSON.stringify(facts)}`)
+    if (/fail|bug|error|lost/.test(word)) logged.push(`${word} ${JSON.stringify(facts)}`)
   }
   const engine = await open(t, { database: database.urlAs('pawl_app'), log })
   const server = await startServer(engine, { port: 0, log })
@@ -109,7 +109,7 @@ async function useStore(t: TestContext, database: Database): Promise<void> {
   )
   assert.ok((await client.events({})).items.length > 0)
   await client.deleteJob(id)
-  assert.deepEqual(said, [])
+  assert.deepEqual(logged, [])
 }
 
 test('a role that can only read and write rows runs a migrated store', bounded, async t => {

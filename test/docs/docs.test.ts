@@ -17,6 +17,15 @@ test('the examples in docs/testing.md are the files in examples/testing, word fo
   assert.deepEqual(blocks.toSorted(), files.toSorted())
 })
 
+test('the examples in docs/transactions.md are the files in examples/transactions, word for word', () => {
+  const page = readFileSync(join(root, 'docs/transactions.md'), 'utf8')
+  const blocks = [...page.matchAll(/```ts\n(.*?)```/gs)].map(match => match[1])
+  const folder = join(root, 'examples/transactions')
+  const names = readdirSync(folder).filter(name => name.endsWith('.ts'))
+  const files = names.map(name => readFileSync(join(folder, name), 'utf8'))
+  assert.deepEqual(blocks.toSorted(), files.toSorted())
+})
+
 test('docs/workers.md lists every option of a task', () => {
   const page = readFileSync(join(root, 'docs/workers.md'), 'utf8')
   const section = page.split('\n## ').find(text => text.startsWith('Options of a task'))!

@@ -1,32 +1,44 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { serverBounds } from '../../src/config/server-bound-settings.ts'
-import { flagOf, type Setting, settings, storeSettings } from '../../src/config/settings.ts'
+import { envOf, flagOf, serverBounds, storeSettings } from '../../src/config/settings.ts'
 import { mostEndpoints, mostWorkers } from '../../src/dialects/marie/service-routes.ts'
-import { stepsPerJob, stepsPerSecond } from '../../src/engine/jobs/condition-budget.ts'
-import { maxLabels } from '../../src/kernel/metric-labels.ts'
+import { mostMakings } from '../../src/engine/files/read-artifacts.ts'
+import { stepsPerCharacter, stepsPerJob, stepsPerSecond } from '../../src/engine/jobs/evaluate-conditions.ts'
+import { maxJobBytes } from '../../src/engine/jobs/job-control.ts'
+import { maxFilesBytes } from '../../src/engine/tasks/one-task.ts'
+import { maxHistoryBytes, maxPatchBytes } from '../../src/engine/tasks/patch.ts'
+import { longHistoryBytes, shortTextLength } from '../../src/engine/tasks/settle.ts'
+import { maxLabels } from '../../src/kernel/metrics.ts'
 import { mostReports } from '../../src/protocol/files/artifacts.ts'
 import { mostRedriven } from '../../src/protocol/tasks/dead-letters.ts'
 import { logLimits } from '../../src/protocol/tasks/logs.ts'
 import { maxTasksPerCall } from '../../src/protocol/tasks/new-task.ts'
 import { maxClaim } from '../../src/protocol/tasks/sync.ts'
-import { defaultBodyBytes, defaultStreams } from '../../src/server/options.ts'
-import { longestCondition, longestConditions, mostSteps } from '../../src/spec/conditions.ts'
-import { mostStages } from '../../src/spec/fields.ts'
+import { serverDefaults } from '../../src/server/options.ts'
+import { longestCondition, longestConditions, longestValue, mostSteps } from '../../src/spec/conditions.ts'
 import { mostNeeds } from '../../src/spec/graph.ts'
-import { mostContainers, mostMembers, mostSequences, mostTexts, mostValues } from '../../src/spec/json-bounds.ts'
+import { mostStages } from '../../src/spec/job-spec.ts'
+import {
+  longestYaml,
+  mostContainers,
+  mostMembers,
+  mostSequences,
+  mostTexts,
+  mostValues,
+} from '../../src/spec/json-bounds.ts'
 import { mostExpanded, mostReferences } from '../../src/spec/json-schema/limits.ts'
-import { longestYaml } from '../../src/spec/yaml-limits.ts'
 import { maxRecordedQueues } from '../../src/store/admin/stats.ts'
 import { maxPageBytes } from '../../src/store/driver/paging.ts'
+import { maxLineageBytes, mostOutputs } from '../../src/store/files/read-artifacts.ts'
+import { maxRepeatedBytes } from '../../src/store/tasks/sessions.ts'
 
 const page = readFileSync('docs/limits.md', 'utf8')
 const rows = page.split('\n').filter(line => line.startsWith('| '))
 
 /** The start of a row, and the numbers that it must name. */
 const values: Readonly<Record<string, readonly (number | string)[]>> = {
-  'JSON body': [`${defaultBodyBytes / 2 ** 20} MiB`],
+  'JSON body': [`${serverDefaults.maxBodyBytes / 2 ** 20} MiB`],
   'YAML body': [`${longestYaml / 2 ** 20} MiB`],
   'lists and objects in a JSON body': [mostContainers, mostMembers, mostValues],
   'distinct sequences of member names in a JSON body': [mostSequences],
@@ -35,6 +47,13 @@ const values: Readonly<Record<string, readonly (number | string)[]>> = {
   'tasks in one call': [maxTasksPerCall],
   'tasks in one claim': [maxClaim],
   'reports of one kind': [mostReports],
+  'claim that is answered again': [`${maxRepeatedBytes / 2 ** 20} MiB`],
+  'errors and reasons': [`${longHistoryBytes / 2 ** 20} MiB`, shortTextLength],
+  'change of metadata': [`${maxPatchBytes / 1024} KiB`, `${maxHistoryBytes / 2 ** 20} MiB`],
+  'files of an attempt': [`${maxFilesBytes / 2 ** 20} MiB`],
+  'lineage of a file': [mostMakings, mostOutputs, `${maxLineageBytes / 2 ** 20} MiB`],
+  'output of a stage': [longestValue, `${stepsPerCharacter} steps`],
+  'plans, metadata and approvals': [`${maxJobBytes / 2 ** 20} MiB`],
   'log of one attempt': [logLimits.lines, `${logLimits.bytes / 1024} KiB`, logLimits.messageLength],
   'dead letters in one redrive': [mostRedriven],
   'JSON Schema of a task type': [mostReferences, mostExpanded],
@@ -45,8 +64,8 @@ const values: Readonly<Record<string, readonly (number | string)[]>> = {
   'conditions of one stage': [mostSteps],
   'conditions of a job': [stepsPerJob],
   'costly conditions': [stepsPerSecond],
-  'open streams of events': [defaultStreams.maxStreams],
-  'open streams of one key': [defaultStreams.maxStreamsPerKey],
+  'open streams of events': [serverDefaults.maxStreams],
+  'open streams of one key': [serverDefaults.maxStreamsPerKey],
   'queues and task types': [maxLabels],
   'queues that Jobnik': [maxLabels],
   'workers that Marie': [mostWorkers, mostEndpoints],
@@ -68,7 +87,7 @@ test('the page of limits says the values that hold', () => {
 test('the page of limits names every setting that bounds something', () => {
   const bounds = storeSettings.filter(name => name.endsWith('Seconds'))
   for (const name of [...serverBounds, ...bounds, 'maxPayloadBytes'] as const) {
-    const { env } = settings[name] as Setting
+    const env = envOf(name)
     assert.ok(page.includes(`\`--${flagOf(name)}\`, \`${env}\``), `--${flagOf(name)} and ${env}`)
   }
 })

@@ -19,8 +19,8 @@ import { freePort } from '../harness/free-port.ts'
 
 const root = findRoot(import.meta.dirname)
 const generated = ['lifecycles.md', 'problems.md']
-/** These are tested by docs.test.ts and test/conformance. */
-const testedElsewhere = ['testing.md', 'worker-protocol.md']
+/** These are tested by docs.test.ts, test/transactions and test/conformance. */
+const testedElsewhere = ['testing.md', 'transactions.md', 'worker-protocol.md']
 const pages = [
   'README.md',
   ...readdirSync(join(root, 'docs'))
@@ -35,7 +35,7 @@ interface Block {
 }
 
 for (const page of pages) {
-  test(`every code block in ${page} does what the page says`, { timeout: 300_000 }, async t => {
+  test(`every code block in ${page} does what the page says`, { timeout: 600_000 }, async t => {
     const folder = await workplace(t)
     for (const block of blocksOf(readFileSync(join(root, page), 'utf8'))) await run(t, folder, block)
   })
@@ -110,12 +110,12 @@ async function isReady(child: ChildProcess, text: string, server: string): Promi
 
 async function shell(text: string, cwd: string, env: NodeJS.ProcessEnv, how = ['-e']): Promise<void> {
   const child = spawn('sh', how, { cwd, env, stdio: ['pipe', 'pipe', 'pipe'] })
-  let said = ''
-  child.stdout.on('data', data => (said += data))
-  child.stderr.on('data', data => (said += data))
+  let output = ''
+  child.stdout.on('data', data => (output += data))
+  child.stderr.on('data', data => (output += data))
   child.stdin.end(text)
   const [code] = await once(child, 'close')
-  assert.equal(code, 0, `${text}\n${said}`)
+  assert.equal(code, 0, `${text}\n${output}`)
 }
 
 async function end(child: ChildProcess): Promise<void> {

@@ -12,7 +12,7 @@ import { findRoot } from '../../scripts/job-schema-page.ts'
 const example = join(findRoot(import.meta.dirname), 'examples/async-pipeline')
 
 test('npm run example:pipeline follows one run to its end, calls another off, and cleans up', {
-  timeout: 300_000,
+  timeout: 600_000,
 }, async t => {
   const TMPDIR = mkdtempSync(join(tmpdir(), 'pawl-example-'))
   t.after(() => rmSync(TMPDIR, { recursive: true, force: true }))

@@ -50,7 +50,7 @@ for (const [place, flags] of [
   ['on local files', []],
   ['on S3', ['--s3']],
 ] as const) {
-  test(`npm run example:words counts the words of all texts ${place}, and cleans up`, { timeout: 300_000 }, async t => {
+  test(`npm run example:words counts the words of all texts ${place}, and cleans up`, { timeout: 600_000 }, async t => {
     const out = await run(t, ...flags)
     assert.match(out, /✓ count {2}succeeded {2}3\/3/)
     assert.match(out, /✓ merge {2}succeeded {2}1\/1/)

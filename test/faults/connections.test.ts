@@ -15,7 +15,7 @@ import { type Fresh, fresh } from '../harness/fresh.ts'
 import { openTransaction } from '../harness/open-transaction.ts'
 import { type TcpProxy, tcpProxy } from '../harness/tcp-proxy.ts'
 
-const bounded = { timeout: 180_000, ...needsServer() }
+const bounded = { timeout: 600_000, ...needsServer() }
 
 /** An engine whose connections go through a proxy. */
 async function behindProxy(t: TestContext, run: Fresh): Promise<{ engine: Engine; proxy: TcpProxy }> {
@@ -40,7 +40,7 @@ test('connections that hang are given up, and work goes on', bounded, async t =>
     () => engine.enqueue(work, 2).catch(() => undefined),
     60,
   )
-  await ended(run.engine, id, 60)
+  await ended(run.engine, id)
   t.diagnostic(`work went on ${((performance.now() - frozenAt) / 1000).toFixed(1)} s after the connections hung`)
 })
 
@@ -91,7 +91,7 @@ test(
   async t => {
     const run = await fresh(t)
     const engine = await openEngine({ database: run.url!, schema: run.schema, migrate: false })
-    const server = await startServer(engine, { port: 0 })
+    const server = await startServer(engine, { port: 0, blockedSeconds: 0 })
     t.after(async () => {
       await server.close()
       await engine.close()

@@ -9,7 +9,7 @@ import { makeMetrics } from '../../src/server/metrics.ts'
 import { startCluster } from '../harness/cluster.ts'
 import { eventually } from '../harness/eventually.ts'
 
-const bounded = { timeout: 180_000 }
+const bounded = { timeout: 600_000 }
 
 async function ownServer(t: TestContext) {
   const settings = { fsync: 'off', max_prepared_transactions: '2', wal_level: 'replica' }

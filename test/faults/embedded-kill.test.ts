@@ -8,7 +8,7 @@ import { startProgram } from '../harness/program.ts'
 import { freshFolder, killEmbedded, liveAndDie, readLine } from './embedded-story.ts'
 import type { EmbeddedProgram } from './programs/embedded.ts'
 
-const bounded = { timeout: 400_000 }
+const bounded = { timeout: 600_000 }
 
 test(
   'an application killed 20 times loses nothing that was acknowledged, and runs nothing under two leases',
@@ -29,10 +29,10 @@ for (const [moment, hasCome] of Object.entries(moments)) {
   test(`an application killed in its very first start, ${moment}, starts the next time`, bounded, async t => {
     const folder = await freshFolder(t)
     const program = startProgram(t, 'faults/programs/embedded.js', { folder } satisfies EmbeddedProgram, readLine)
-    await eventually(moment, () => hasCome(folder), 60)
+    await eventually(moment, () => hasCome(folder))
     program.signal('SIGKILL')
     await program.ended
-    const said = await liveAndDie(t, folder, 5)
-    assert.equal(said[0]?.word, 'open')
+    const lines = await liveAndDie(t, folder, 5)
+    assert.equal(lines[0]?.word, 'open')
   })
 }

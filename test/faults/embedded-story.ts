@@ -14,13 +14,13 @@ import { eventually } from '../harness/eventually.ts'
 import { startProgram } from '../harness/program.ts'
 import type { EmbeddedProgram } from './programs/embedded.ts'
 
-interface Said {
+interface Line {
   readonly word: string
   readonly id: string
   readonly epoch: number
 }
 
-export function readLine(line: string): Said {
+export function readLine(line: string): Line {
   const [word, id, epoch] = line.split(' ')
   return { word: word!, id: id ?? '', epoch: Number(epoch ?? 0) }
 }
@@ -32,11 +32,11 @@ export async function freshFolder(t: TestContext): Promise<string> {
 }
 
 /** One run of the application. It is killed at the moment it has printed enough. */
-export async function liveAndDie(t: TestContext, folder: string, enough: number): Promise<readonly Said[]> {
+export async function liveAndDie(t: TestContext, folder: string, enough: number): Promise<readonly Line[]> {
   const ask: EmbeddedProgram = { folder }
   const program = startProgram(t, 'faults/programs/embedded.js', ask, readLine)
-  const isProgress = ({ word }: Said) => word === 'queued' || word === 'settled'
-  await program.said(`${enough} lines of progress`, () => program.lines.filter(isProgress).length >= enough, 120)
+  const isProgress = ({ word }: Line) => word === 'queued' || word === 'settled'
+  await program.printed(`${enough} lines of progress`, () => program.lines.filter(isProgress).length >= enough)
   program.signal('SIGKILL')
   await program.ended
   return program.lines
@@ -52,9 +52,9 @@ async function dieOpening(t: TestContext, folder: string): Promise<void> {
 }
 
 /** Must hold over all runs: settled tasks stay settled, and one lease runs a task once, and alone. */
-function checkLife(said: readonly Said[], settled: Set<string>, leases: Set<string>): void {
+function checkLife(printedLines: readonly Line[], settled: Set<string>, leases: Set<string>): void {
   const running = new Set<string>()
-  for (const { word, id, epoch } of said) {
+  for (const { word, id, epoch } of printedLines) {
     if (word === 'settled') settled.add(id)
     if (word === 'ended') running.delete(id)
     if (word !== 'began') continue
@@ -72,7 +72,7 @@ async function workOff(engine: Engine): Promise<void> {
   await using _worker = startWorker(engine, [work], { concurrency: 20, drainSeconds: 5, waitSeconds: 0.5 })
   const isDone = async () =>
     (await engine.queues()).items.every(({ due, scheduled, held }) => due + scheduled + held === 0)
-  await eventually('all is worked off', isDone, 120)
+  await eventually('all is worked off', isDone)
 }
 
 /** Kills the application again and again. Nothing acknowledged may be lost, and nothing may run under two leases. */
@@ -87,9 +87,9 @@ export async function killEmbedded(t: TestContext, lives: number): Promise<void>
       await dieOpening(t, folder)
       continue
     }
-    const said = await liveAndDie(t, folder, 1 + chance.below(60))
-    for (const { word, id } of said) if (word === 'queued') queued.add(id)
-    checkLife(said, settled, leases)
+    const printedLines = await liveAndDie(t, folder, 1 + chance.below(60))
+    for (const { word, id } of printedLines) if (word === 'queued') queued.add(id)
+    checkLife(printedLines, settled, leases)
   }
   assert.ok(queued.size > lives && settled.size > 0, `${queued.size} queued, ${settled.size} settled`)
 

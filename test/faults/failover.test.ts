@@ -9,7 +9,7 @@ import { startCluster } from '../harness/cluster.ts'
 import { eventually } from '../harness/eventually.ts'
 import { primarySettings, startStandby } from '../harness/standby.ts'
 
-const bounded = { timeout: 300_000 }
+const bounded = { timeout: 600_000 }
 const gone = { code: 'CURSOR_GONE', status: 410 }
 
 async function open(t: TestContext, options: PawlOptions): Promise<Engine> {

@@ -17,7 +17,7 @@ import { type Fresh, fresh } from '../harness/fresh.ts'
 import { type Loss, losing } from './losing-sql.ts'
 import { type Operation, operations, type Place } from './operations.ts'
 
-const bounded = { timeout: 300_000 }
+const bounded = { timeout: 600_000 }
 const mostStatements = 40
 /** The caller may retry, or be dead. On the embedded store, caller and engine share a process and die together. */
 const sequels = () => (database() === 'embedded' ? ['asked again'] : ['asked again', 'given up'])

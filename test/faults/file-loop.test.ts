@@ -5,7 +5,7 @@
  */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { findInputs, putInPlace, sweepUploads } from '../../src/babysitter/file-chores.ts'
+import { findInputs, putInPlace, sweepUploads } from '../../src/babysitter/chores.ts'
 import { continueJobs } from '../../src/babysitter/job-chores.ts'
 import { type Engine, openEngine } from '../../src/engine/engine.ts'
 import { Problem } from '../../src/kernel/problem.ts'
@@ -15,7 +15,7 @@ import { type Fresh, fresh } from '../harness/fresh.ts'
 import { losingFiles } from './losing-files.ts'
 import { type Loss, losing } from './losing-sql.ts'
 
-const bounded = { timeout: 300_000 }
+const bounded = { timeout: 600_000 }
 const mostSteps = 200
 
 interface Scene {

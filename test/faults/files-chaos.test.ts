@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto'
 import { readdir } from 'node:fs/promises'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { sweepUploads } from '../../src/babysitter/file-chores.ts'
+import { sweepUploads } from '../../src/babysitter/chores.ts'
 import { openFolder } from '../../src/commands/attempt-folder.ts'
 import type { CommandOutput } from '../../src/commands/command-task.ts'
 import type { Page, TaskView } from '../../src/protocol/tasks/tasks.ts'
@@ -176,11 +176,11 @@ async function zombie({ engine }: Fleet, program: Program<string>, owner: string
   await eventually(`${owner} works`, async () => (await inHand()).length > 0, 5).catch(() => {})
   program.signal('SIGSTOP')
   const held = await inHand()
-  const look = async () => {
+  const check = async () => {
     const tasks = await Promise.all(held.map(({ id }) => engine.task(id)))
     return tasks.every(({ state }) => state === 'succeeded') && tasks
   }
-  const done = await eventually('what it held is done', look, minutes * 60)
+  const done = await eventually('what it held is done', check, minutes * 60)
   program.signal('SIGCONT')
   zombies.push(...held.filter(({ epoch }, index) => done[index]!.epoch > epoch))
 }

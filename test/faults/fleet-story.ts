@@ -32,7 +32,7 @@ export async function killFleet(t: TestContext, chaosSeconds: number): Promise<v
     ...Array.from({ length: 8 }, (_, index) => () => workerFor(t, urls[index % urls.length]!)),
   ]
   const running = members.map(start => start())
-  await Promise.all(running.map(program => program.said('it is there', () => true)))
+  await Promise.all(running.map(program => program.printed('it is there', () => true)))
 
   const until = performance.now() + chaosSeconds * 1000
   const [queued] = await Promise.all([queueSteadily(urls, until), killAtRandom(members, running, until)])
@@ -41,7 +41,7 @@ export async function killFleet(t: TestContext, chaosSeconds: number): Promise<v
 
   const tasks = await everyTask(story)
   assert.deepEqual(new Set(tasks.map(({ id }) => id)), new Set(queued.keys()), 'what was queued, and nothing twice')
-  for (const task of tasks) await assertEndedAsSaid(story, task, queued.get(task.id)!)
+  for (const task of tasks) await assertEndedAsReported(story, task, queued.get(task.id)!)
 }
 
 const openStates = (Object.keys(taskLifecycle.states) as TaskView['state'][]).filter(
@@ -106,7 +106,7 @@ async function everyTask({ engine }: Fresh): Promise<TaskView[]> {
   }
 }
 
-async function assertEndedAsSaid({ engine }: Fresh, task: TaskView, { ends }: FleetPayload): Promise<void> {
+async function assertEndedAsReported({ engine }: Fresh, task: TaskView, { ends }: FleetPayload): Promise<void> {
   assert.equal(task.state, expected[ends], `${task.id} should end ${ends}`)
   const { items } = await engine.taskEvents(task.id)
   assert.deepEqual(

@@ -56,6 +56,7 @@ export function losing(sound: Sql, { n, of }: Loss): Losing {
       step(() => sql<never>(...ask))
     return Object.assign(tag as unknown as Sql, {
       isTransaction: sql.isTransaction,
+      checkTurn: () => sql.checkTurn(),
       schema: sql.schema,
       begin,
       script: (text: string) => step(() => sql.script(text)),

@@ -3,8 +3,7 @@
  * partly lost, and requested again.
  */
 import assert from 'node:assert/strict'
-import { countEvents, endGraces, expireTasks, retention } from '../../src/babysitter/chores.ts'
-import { continueRedrives } from '../../src/babysitter/continue-redrives.ts'
+import { continueRedrives, countEvents, endGraces, expireTasks, retention } from '../../src/babysitter/chores.ts'
 import { rescue } from '../../src/babysitter/rescue.ts'
 import type { Engine } from '../../src/engine/engine.ts'
 import type { TaskState } from '../../src/kernel/task.ts'

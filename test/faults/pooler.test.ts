@@ -9,7 +9,7 @@ import { ended, eventually } from '../harness/eventually.ts'
 import { fresh } from '../harness/fresh.ts'
 import { hasPgBouncer, startPgBouncer } from '../harness/pgbouncer.ts'
 
-const bounded = { timeout: 180_000, skip: !hasPgBouncer && 'needs PgBouncer' }
+const bounded = { timeout: 600_000, skip: !hasPgBouncer && 'needs PgBouncer' }
 
 /** A pooler whose clients share few connections, so that each transaction may get a different one. */
 async function pooled(t: TestContext, serverConnections: number) {
@@ -32,7 +32,7 @@ async function pooled(t: TestContext, serverConnections: number) {
 test('a server behind PgBouncer is ready and does its work', bounded, async t => {
   const { open } = await pooled(t, 3)
   const engine = await open()
-  const server = await startServer(engine, { port: 0 })
+  const server = await startServer(engine, { port: 0, blockedSeconds: 0 })
   t.after(() => server.close())
   assert.equal((await fetch(`${server.url}/readyz`)).status, 200)
   const double = defineTask({ type: 'double', handler: (n: number) => 2 * n })
@@ -49,7 +49,7 @@ test('no setting, prepared statement or LISTEN stays behind on connections that 
   other.on('error', () => {})
   await other.connect()
   t.after(() => other.end())
-  const look = async () => {
+  const check = async () => {
     const { rows } = await other.query(`
       select (select jsonb_object_agg(name, setting) from pg_settings
                where name like 'enable%' or name like '%timeout' or name in ('jit', 'plan_cache_mode')) as settings,
@@ -57,14 +57,14 @@ test('no setting, prepared statement or LISTEN stays behind on connections that 
              (select count(*) from pg_listening_channels()) as channels`)
     return rows[0]
   }
-  const before = await look()
+  const before = await check()
   const engine = await open()
   await engine.enqueue('a', 1)
   await engine.claims({ worker: 'w', queues: ['b'], waitSeconds: 1 })
   await engine.submit({ name: 'j', stages: [{ name: 'a', task: 'a' }] })
   await engine.tasks({ total: true })
   await engine.brokenRules()
-  assert.deepEqual(await look(), before)
+  assert.deepEqual(await check(), before)
 })
 
 test(

@@ -13,7 +13,7 @@ import { primarySettings, startStandby } from '../harness/standby.ts'
 import { tcpProxy } from '../harness/tcp-proxy.ts'
 import { underFault } from './rig.ts'
 
-const bounded = { timeout: 300_000 }
+const bounded = { timeout: 600_000 }
 
 async function onShared(t: TestContext) {
   const { url, schema, sql } = await fresh(t)
@@ -79,7 +79,7 @@ test('a second server is stopped for eight seconds, in the middle of whatever it
   const { rig, url, schema } = await onShared(t)
   const port = await freePort()
   const program = startProgram(t, 'faults/programs/server.js', { database: url, schema, port }, line => line)
-  await program.said('it serves', () => true)
+  await program.printed('it serves', () => true)
   await underFault(t, { ...rig, servers: [`http://127.0.0.1:${port}`] }, async () => {
     program.signal('SIGSTOP')
     await sleep(8000)

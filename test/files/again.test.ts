@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { findInputs } from '../../src/babysitter/file-chores.ts'
+import { findInputs } from '../../src/babysitter/chores.ts'
 import type { ClaimedTask } from '../../src/protocol/tasks/sync.ts'
 import type { StageSpec } from '../../src/spec/job-spec.ts'
-import { claimCommands, doFileChores, folder, putOut, said, succeed } from '../harness/files.ts'
+import { artifactOf, claimCommands, doFileChores, folder, putOut, succeed } from '../harness/files.ts'
 import { type Fresh, fresh } from '../harness/fresh.ts'
 
 const run = { command: ['true'] }
@@ -114,7 +114,7 @@ test('a job that lost a file of a task that succeeded is not retried in place; a
   const tasks = await claimCommands(f)
   for (const task of tasks) await putOut(f, task, { [`${pathOf(task)}.out`]: 'X' })
   const lost = tasks.find(task => pathOf(task) === 'b')!
-  await f.engine.context.files.remove([said(lost, 'b.out', 'registered').stagedUri!])
+  await f.engine.context.files.remove([artifactOf(lost, 'b.out', 'registered').stagedUri!])
   await succeed(f, ...tasks)
   await doFileChores(f)
   const { state, stages } = await f.engine.job(id)

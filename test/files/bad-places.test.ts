@@ -13,7 +13,7 @@ import { needsServer } from '../harness/databases.ts'
 import { eventually } from '../harness/eventually.ts'
 import type { Asked } from './small-s3.ts'
 
-const bounded = { timeout: 300_000, ...needsServer() }
+const bounded = { timeout: 600_000, ...needsServer() }
 const copy = { command: ['sh', '-c', 'cp "$PAWL_IN"/doc/* "$PAWL_OUT"/'] }
 const once = { retry: { attempts: 1 }, failFast: false }
 const patient = { retry: { attempts: 50, delaySeconds: 0.2 } }

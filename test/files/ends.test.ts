@@ -1,14 +1,14 @@
 /** Jobs over files end as they should, even if a worker dies or is not trusted. */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { findInputs } from '../../src/babysitter/file-chores.ts'
+import { findInputs } from '../../src/babysitter/chores.ts'
 import { continueJobs } from '../../src/babysitter/job-chores.ts'
-import { sweepStaging } from '../../src/engine/files/sweep.ts'
+import { sweepStaging } from '../../src/engine/files/promote.ts'
 import { stagingOf } from '../../src/kernel/datum.ts'
 import { newId } from '../../src/kernel/id.ts'
 import type { StageSpec } from '../../src/spec/job-spec.ts'
-import { storeArtifacts } from '../../src/store/files/promotions.ts'
-import { claimCommands, doFileChores, folder, putOut, said, succeed } from '../harness/files.ts'
+import { moveArtifacts } from '../../src/store/files/artifacts.ts'
+import { artifactOf, claimCommands, doFileChores, folder, putOut, succeed } from '../harness/files.ts'
 import { fresh } from '../harness/fresh.ts'
 
 const run = { command: ['true'] }
@@ -29,11 +29,11 @@ test('a process that dies when files are in their places, and before their job w
   await putOut(f, task!, { x: 'X' })
   await succeed(f, task!)
   const [file] = (await f.engine.jobArtifacts(id)).items
-  await f.engine.context.files.promote(said(task!, 'x', 'registered').stagedUri!, file!.uri, {
+  await f.engine.context.files.promote(artifactOf(task!, 'x', 'registered').stagedUri!, file!.uri, {
     size: file!.size!,
     sha256: file!.sha256!,
   })
-  await storeArtifacts(f.sql, [file!.id])
+  await moveArtifacts(f.sql, [file!.id], { to: 'stored', actor: 'engine', cause: 'put_in_place' })
   assert.equal((await f.engine.job(id)).state, 'running')
   await f.advance(4)
   await continueJobs().run(f.engine.context)
@@ -109,10 +109,14 @@ test('a name that no index holds is refused, and its neighbours go on', async t 
   await f.engine.submit({ name: 'j', stages: [stage] })
   await doFileChores(f)
   const [task] = await claimCommands(f)
-  const long = said(task!, 'ä'.repeat(1500), 'registered')
+  const long = artifactOf(task!, 'ä'.repeat(1500), 'registered')
   const answer = await f.engine.sync({
     worker: 'w',
-    artifacts: [long, said(task!, 'fine', 'registered')].map(file => ({ ...file, id: task!.id, epoch: task!.epoch })),
+    artifacts: [long, artifactOf(task!, 'fine', 'registered')].map(file => ({
+      ...file,
+      id: task!.id,
+      epoch: task!.epoch,
+    })),
   })
   assert.deepEqual(
     answer.refused.map(({ code }) => code),

@@ -157,3 +157,21 @@ test('files of a bucket that is not listed are not opened either', async t => {
   await assert.rejects(files.remove(['s3://scans/a', 's3://others/a']), outside)
   await assert.rejects(names(files.list('s3://others/')), outside)
 })
+
+test('reading that is cancelled while a file is opened ends with the reason, and nothing else', async t => {
+  const { files, uri } = place(t)
+  const reason = new Error('cancelled')
+  const unhandled: unknown[] = []
+  const note = (error: unknown) => unhandled.push(error)
+  process.on('uncaughtExceptionMonitor', note)
+  t.after(() => process.off('uncaughtExceptionMonitor', note))
+  for (let ticks = 0; ticks < 300; ticks++) {
+    const stop = new AbortController()
+    const reading = files.open(uri('plain'), stop.signal).then(text)
+    let left = ticks % 30
+    const tick = () => (left-- > 0 ? setImmediate(tick) : stop.abort(reason))
+    tick()
+    await reading.catch(error => assert.ok(error === reason || error.cause === reason, String(error)))
+  }
+  assert.deepEqual(unhandled, [])
+})

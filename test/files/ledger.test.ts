@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { rescue } from '../../src/babysitter/rescue.ts'
 import type { StageSpec } from '../../src/spec/job-spec.ts'
-import { claimCommands, doFileChores, folder, putOut, said, succeed, upload } from '../harness/files.ts'
+import { artifactOf, claimCommands, doFileChores, folder, putOut, succeed, upload } from '../harness/files.ts'
 import { type Fresh, fresh } from '../harness/fresh.ts'
 
 const copy = { command: ['cp', 'in', 'out'] }
@@ -54,7 +54,9 @@ test("a worker that lost its lease cannot register or upload, and its files neve
   const [winner] = await claimCommands(f)
   assert.equal(winner!.epoch, zombie!.epoch + 1)
 
-  const late = f.engine.reportArtifacts(zombie!.id, zombie!.epoch, { artifacts: [said(zombie!, 'b', 'registered')] })
+  const late = f.engine.reportArtifacts(zombie!.id, zombie!.epoch, {
+    artifacts: [artifactOf(zombie!, 'b', 'registered')],
+  })
   await assert.rejects(late, { code: 'LEASE_LOST' })
   await putOut(f, winner!, { 'a.txt': "the winner's" })
   await succeed(f, winner!)
@@ -82,7 +84,7 @@ test('two tasks that put out the same path: the second is refused, and told who 
   const [one, other] = await claimCommands(f)
   await putOut(f, one!, { same: 'first' })
   const second = () =>
-    f.engine.reportArtifacts(other!.id, other!.epoch, { artifacts: [said(other!, 'same', 'registered')] })
+    f.engine.reportArtifacts(other!.id, other!.epoch, { artifacts: [artifactOf(other!, 'same', 'registered')] })
   const names = new RegExp(`${one!.id}.*|${other!.id}`)
   await assert.rejects(second(), { code: 'ARTIFACT_CONTESTED', message: names })
   await succeed(f, one!)
@@ -105,11 +107,13 @@ test('a task cannot succeed with a file that it registered and did not upload', 
   const f = await fresh(t)
   await copying(t, f, { 'a.txt': 'A' })
   const [task] = await claimCommands(f)
-  await f.engine.reportArtifacts(task!.id, task!.epoch, { artifacts: [said(task!, 'x', 'registered')] })
+  await f.engine.reportArtifacts(task!.id, task!.epoch, { artifacts: [artifactOf(task!, 'x', 'registered')] })
   const { refused } = await succeed(f, task!)
   assert.equal(refused[0]?.code, 'FILES_UNFINISHED')
   assert.match(refused[0]!.message, /"x"/)
-  await f.engine.reportArtifacts(task!.id, task!.epoch, { artifacts: [{ ...said(task!, 'x', 'error'), error: 'no' }] })
+  await f.engine.reportArtifacts(task!.id, task!.epoch, {
+    artifacts: [{ ...artifactOf(task!, 'x', 'error'), error: 'no' }],
+  })
   assert.deepEqual((await succeed(f, task!)).refused, [])
 })
 
@@ -118,7 +122,7 @@ test('a file outside of the outputs is refused, and nothing is written down', as
   await copying(t, f, { 'a.txt': 'A' })
   const [task] = await claimCommands(f)
   const { outputs } = task!.payload
-  const good = said(task!, 'x', 'registered')
+  const good = artifactOf(task!, 'x', 'registered')
   const bad = [
     { ...good, uri: 'file:///etc/passwd' },
     { ...good, uri: `${outputs}../x` },
@@ -128,8 +132,8 @@ test('a file outside of the outputs is refused, and nothing is written down', as
     { ...good, stagedUri: good.stagedUri!.replace(task!.id, '00000000-0000-7000-8000-000000000000') },
   ]
   for (const artifact of bad) {
-    const said = f.engine.reportArtifacts(task!.id, task!.epoch, { artifacts: [good, artifact] })
-    await assert.rejects(said, { code: 'ARTIFACT_OUTSIDE' }, artifact.uri)
+    const report = f.engine.reportArtifacts(task!.id, task!.epoch, { artifacts: [good, artifact] })
+    await assert.rejects(report, { code: 'ARTIFACT_OUTSIDE' }, artifact.uri)
   }
   assert.deepEqual((await f.engine.taskArtifacts(task!.id)).items, [])
 })
@@ -165,7 +169,7 @@ test('an upload that vanished before it was in its place fails the stage, and sa
   const { job, outbox } = await copying(t, f, { 'a.txt': 'A' })
   const [task] = await claimCommands(f)
   await putOut(f, task!, { x: 'X' })
-  await f.engine.context.files.remove([said(task!, 'x', 'registered').stagedUri!])
+  await f.engine.context.files.remove([artifactOf(task!, 'x', 'registered').stagedUri!])
   await succeed(f, task!)
   await doFileChores(f)
   const { state, stages } = await f.engine.job(job.id)

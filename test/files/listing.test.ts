@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { findInputs } from '../../src/babysitter/file-chores.ts'
+import { findInputs } from '../../src/babysitter/chores.ts'
 import { listInputs } from '../../src/engine/files/list-inputs.ts'
 import { takeListing } from '../../src/store/files/listings.ts'
 import { eventually, latch } from '../harness/eventually.ts'

@@ -4,8 +4,7 @@ import { readdir } from 'node:fs/promises'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { openFiles } from '../../src/files/files.ts'
-import { byBytes } from '../../src/files/names.ts'
-import { joinUri } from '../../src/files/uri.ts'
+import { byBytes, joinUri } from '../../src/files/uri.ts'
 import { folderUri, listed, putText, readText, withFolder, withSmallS3 } from './places.ts'
 
 const odd = [' ', 'a b', ' a', 'a ', '%', '%41', '%2F', '#', '?', 'a?b#c', '+', 'a+b', '&amp;', '<x>', '"', "'", '\\']

@@ -1,7 +1,7 @@
 /** Obstacles to storing a file whose attempt has won. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { claimCommands, doFileChores, folder, putOut, said, succeed, upload } from '../harness/files.ts'
+import { artifactOf, claimCommands, doFileChores, folder, putOut, succeed, upload } from '../harness/files.ts'
 import { fresh } from '../harness/fresh.ts'
 
 const run = { command: ['true'] }
@@ -53,13 +53,13 @@ test('a file that was given up and then made after all is not swept away under i
   const [task] = await claimCommands(f)
   const report = (artifacts: Parameters<typeof f.engine.reportArtifacts>[2]['artifacts']) =>
     f.engine.reportArtifacts(task!.id, task!.epoch, { artifacts })
-  await report([said(task!, 'x', 'registered')])
-  await report([{ ...said(task!, 'x', 'error'), error: 'the bucket was away' }])
-  await report([said(task!, 'x', 'registered')])
+  await report([artifactOf(task!, 'x', 'registered')])
+  await report([{ ...artifactOf(task!, 'x', 'error'), error: 'the bucket was away' }])
+  await report([artifactOf(task!, 'x', 'registered')])
   const kept = await upload(task!, { x: 'made' })
   await f.advance(61)
   await doFileChores(f)
-  await report([{ ...said(task!, 'x', 'uploaded'), ...kept.x }])
+  await report([{ ...artifactOf(task!, 'x', 'uploaded'), ...kept.x }])
   await f.advance(61)
   await doFileChores(f)
   await succeed(f, task!)
@@ -80,7 +80,7 @@ test('the same place spelled in two ways is one place: the second task is told w
   await doFileChores(f)
   const [one, other] = await claimCommands(f)
   await putOut(f, one!, { 'a(1)': 'first' })
-  const { uri, stagedUri, ...rest } = said(other!, 'a(1)', 'registered')
+  const { uri, stagedUri, ...rest } = artifactOf(other!, 'a(1)', 'registered')
   const spelled = (text: string) => text.replace('a(1)', 'a%281%29')
   const again = { ...rest, uri: spelled(uri), stagedUri: spelled(stagedUri!) }
   const second = f.engine.reportArtifacts(other!.id, other!.epoch, { artifacts: [again] })
@@ -98,7 +98,9 @@ test('a place that no store could have is refused before anything is sent there'
   await doFileChores(f)
   const [task] = await claimCommands(f)
   for (const name of ['a%2Fb', 'a%00', 'a%ff', 'a%', 'a?b', 'a#b', '..%2f..%2fx', '%2epawl/x', '.paw%6c/x']) {
-    const report = f.engine.reportArtifacts(task!.id, task!.epoch, { artifacts: [said(task!, name, 'registered')] })
+    const report = f.engine.reportArtifacts(task!.id, task!.epoch, {
+      artifacts: [artifactOf(task!, name, 'registered')],
+    })
     await assert.rejects(report, { code: /URI_INVALID|ARTIFACT_OUTSIDE/ }, name)
   }
 })

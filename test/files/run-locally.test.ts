@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { findInputs } from '../../src/babysitter/file-chores.ts'
+import { findInputs } from '../../src/babysitter/chores.ts'
 import { runLocally } from '../../src/babysitter/run-locally.ts'
 import { localPool } from '../../src/runners/local.ts'
 import { ended, eventually } from '../harness/eventually.ts'
@@ -37,42 +37,42 @@ async function five(t: TestContext, idleSeconds: number) {
     const { claimed } = await engine.sync({ worker: 'w', queues: ['command'], claim: count })
     for (const { id, epoch } of claimed) await engine.succeed(id, epoch)
   }
-  const look = async () => {
+  const runChore = async () => {
     await chore.run(engine.context)
     return asked.at(-1)
   }
-  return { engine, id, finish, look }
+  return { engine, id, finish, runChore }
 }
 
 test('a stage has as many workers as it may have at once, fewer when less is left, and none when it has ended', async t => {
-  const { engine, id, finish, look } = await five(t, 0)
-  assert.deepEqual(await look(), { command: 3 })
+  const { engine, id, finish, runChore } = await five(t, 0)
+  assert.deepEqual(await runChore(), { command: 3 })
   await finish(3)
-  assert.deepEqual(await look(), { command: 2 })
+  assert.deepEqual(await runChore(), { command: 2 })
   await finish(1)
-  assert.deepEqual(await look(), { command: 1 })
+  assert.deepEqual(await runChore(), { command: 1 })
   await finish(1)
   assert.equal((await engine.job(id)).state, 'succeeded')
-  assert.deepEqual(await look(), {})
+  assert.deepEqual(await runChore(), {})
 })
 
 test('workers without work stay for a moment, for the stage that may follow', async t => {
-  const { finish, look } = await five(t, 3600)
-  await look()
+  const { finish, runChore } = await five(t, 3600)
+  await runChore()
   await finish(3)
-  assert.deepEqual(await look(), { command: 3 })
+  assert.deepEqual(await runChore(), { command: 3 })
   await finish(2)
-  assert.deepEqual(await look(), { command: 3 })
+  assert.deepEqual(await runChore(), { command: 3 })
 })
 
-test('a worker that is let go while its command runs finishes it, and then ends', { timeout: 120_000 }, async t => {
+test('a worker that is let go while its command runs finishes it, and then ends', { timeout: 600_000 }, async t => {
   const { engine, server } = await served(t)
   const folder = folderOf(t)
-  const said = join(folder, 'said')
+  const outputFile = join(folder, 'said')
   const main = fileURLToPath(new URL('../../src/cli/main.js', import.meta.url))
   const worker = [process.execPath, main, 'worker', '--commands', '--with-input', '--concurrency', '1']
   const pool = localPool({
-    command: ['sh', '-c', 'exec "$@" > "$0"', said, ...worker, '--server', server.url],
+    command: ['sh', '-c', 'exec "$@" > "$0"', outputFile, ...worker, '--server', server.url],
     env: { ...process.env, PAWL_DRAIN_SECONDS: '0', HOME: folder },
     most: 1,
     log: () => {},
@@ -81,9 +81,9 @@ test('a worker that is let go while its command runs finishes it, and then ends'
   const script = 'touch "$0/busy"; while [ ! -e "$0/go" ]; do sleep 0.05; done'
   const { id } = await engine.enqueue('command', { run: { command: ['sh', '-c', script, folder] } })
   pool.resize(new Map([['command', 1]]))
-  await eventually('it is busy', () => existsSync(join(folder, 'busy')), 60)
+  await eventually('it is busy', () => existsSync(join(folder, 'busy')))
   pool.resize(new Map())
-  await eventually('it knows', () => readFileSync(said, 'utf8').includes('Tasks still running: 1'))
+  await eventually('it knows', () => readFileSync(outputFile, 'utf8').includes('Tasks still running: 1'))
   writeFileSync(join(folder, 'go'), '')
   // Only this worker can finish it: a released task would wait forever.
   assert.equal((await ended(engine, id)).state, 'succeeded')

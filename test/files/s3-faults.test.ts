@@ -57,6 +57,19 @@ for (const [name, fault] of passing) {
     ))
 }
 
+test('a request is tried again, however many others have failed at the same time', () =>
+  withSmallS3(async ({ s3, files }) => {
+    const seen = new Set<string>()
+    s3.fault = ({ key }) => {
+      if (seen.has(key)) return undefined
+      seen.add(key)
+      return 'cut'
+    }
+    const names = Array.from({ length: 120 }, (_, n) => `f${n}`)
+    await Promise.all(names.map(name => putText(files, folder, name, name)))
+    assert.equal((await listed(files, folder)).length, names.length)
+  }))
+
 test('a server that stays away, is silent or breaks down is unavailable, and a task that met it is worth a retry', () =>
   withSmallS3(
     async ({ s3, files }) => {

@@ -4,6 +4,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { eventually } from '../harness/eventually.ts'
 import { readText, withFolder, withSmallS3 } from './places.ts'
 import type { Asked, Fault } from './small-s3.ts'
 
@@ -53,6 +54,34 @@ test('a part that fails now and then is sent again; one that fails for good leav
         assert.ok(s3.asked.filter(isPart).length <= 8, 'the others went on')
       },
       { ...small, tries: 6 },
+    ),
+  ))
+
+test('an upload that cannot be completed at first keeps all of its parts, however many other requests have failed', () =>
+  withFolder(folder =>
+    withSmallS3(
+      async ({ s3, files }) => {
+        const bytes = randomBytes(12 * mebibyte)
+        await writeFile(join(folder, 'x'), bytes)
+        await writeFile(join(folder, 'small'), 'small')
+        const failed = new Set<string>()
+        const failsOnce = (request: string) => !failed.has(request) && failed.add(request)
+        s3.fault = ({ method, key, query }) => {
+          if (key !== 'big') return failsOnce(key) ? 'cut' : undefined
+          // Holds the upload back until the other requests have used up the retries of its client.
+          if (query.get('partNumber') === '2') return failsOnce('part 2') ? 'silent' : undefined
+          return method === 'POST' && query.has('uploadId') && failsOnce('complete') ? 'cut' : undefined
+        }
+        const upload = files.put(join(folder, 'x'), uri)
+        await eventually('the second part is being sent', () => failed.has('part 2'))
+        const others = Array.from({ length: 120 }, (_, n) => `s3://bucket/f${n}`)
+        await Promise.all(others.map(other => files.put(join(folder, 'small'), other)))
+        const { size } = await upload
+        assert.ok(failed.has('complete'))
+        assert.equal((await files.stat(uri))?.size, size)
+        assert.equal(await readText(files, uri), bytes.toString())
+      },
+      { ...small, silenceSeconds: 4 },
     ),
   ))
 

@@ -5,7 +5,7 @@ import { commandFleet, fill, hurried, textsIn } from '../harness/command-fleet.t
 import { needsServer } from '../harness/databases.ts'
 import { eventually } from '../harness/eventually.ts'
 
-const bounded = { timeout: 180_000, ...needsServer() }
+const bounded = { timeout: 600_000, ...needsServer() }
 const inputs = { doc: { uri: 's3://bucket/in/' } }
 
 test(

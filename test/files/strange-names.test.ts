@@ -4,7 +4,7 @@ import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { findInputs, putInPlace } from '../../src/babysitter/file-chores.ts'
+import { findInputs, putInPlace } from '../../src/babysitter/chores.ts'
 import { commandTask } from '../../src/commands/command-task.ts'
 import { openFiles } from '../../src/files/files.ts'
 import type { JobView } from '../../src/protocol/jobs/jobs.ts'
@@ -15,7 +15,7 @@ import { folder } from '../harness/files.ts'
 import { type Fresh, fresh } from '../harness/fresh.ts'
 import { startSmallS3 } from './small-s3.ts'
 
-const bounded = { timeout: 180_000 }
+const bounded = { timeout: 600_000 }
 const latin1 = (text: string) => Buffer.from(text).toString('latin1')
 
 /** Copies every input under the same name. */
@@ -166,8 +166,8 @@ test(
       name: 'odd',
       stages: [{ name: 's', run: odd, outputs: outbox.uri, ...options }],
     })
-    const look = async () => (await engine.tasks({ jobId: id, state: ['failed', 'dead_lettered'] })).items[0]
-    const { error } = await eventually('it has failed', look)
+    const failedTask = async () => (await engine.tasks({ jobId: id, state: ['failed', 'dead_lettered'] })).items[0]
+    const { error } = await eventually('it has failed', failedTask)
     assert.match(error!.message, /not UTF-8/)
     assert.deepEqual(await outbox.read(), {})
   },

@@ -1,8 +1,7 @@
 /** A store that is only a list of paths, for tests of code that works on listings. */
 import type { Entry, ListAsk } from '../../src/files/file-store.ts'
 import { type Datum, datumsOf, type Lister, type ListerOf } from '../../src/files/inputs.ts'
-import { byBytes } from '../../src/files/names.ts'
-import { pathIn } from '../../src/files/uri.ts'
+import { byBytes, pathIn } from '../../src/files/uri.ts'
 import type { FilesInput, InputPlan, Position } from '../../src/kernel/datum.ts'
 
 export interface Tree extends Lister {

@@ -1,7 +1,7 @@
 /** Workers that register all files at once and store them by themselves. */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import type { ArtifactView, SaidArtifact } from '../../src/protocol/files/artifacts.ts'
+import type { ArtifactView, ReportedArtifact } from '../../src/protocol/files/artifacts.ts'
 import { claimCommands, doFileChores, folder, succeed } from '../harness/files.ts'
 import { type Fresh, fresh } from '../harness/fresh.ts'
 
@@ -14,8 +14,8 @@ async function held(t: TestContext, f: Fresh) {
   await doFileChores(f)
   const [task] = await claimCommands(f)
   const { id, epoch } = task!
-  const file = (name: string, state: SaidArtifact['state']) => ({ name, uri: `${outbox.uri}${name}`, state })
-  const say = (artifacts: readonly SaidArtifact[], whole = {}) =>
+  const file = (name: string, state: ReportedArtifact['state']) => ({ name, uri: `${outbox.uri}${name}`, state })
+  const say = (artifacts: readonly ReportedArtifact[], whole = {}) =>
     f.engine.reportArtifacts(id, epoch, { artifacts, ...whole })
   return {
     job,
@@ -25,7 +25,7 @@ async function held(t: TestContext, f: Fresh) {
         names.map(name => file(name, 'registered')),
         { whole: true },
       ),
-    say: (name: string, state: SaidArtifact['state']) => say([file(name, state)]),
+    say: (name: string, state: ReportedArtifact['state']) => say([file(name, state)]),
     files: async () => (await f.engine.taskArtifacts(id)).items,
   }
 }
@@ -56,9 +56,9 @@ test('of two who say other files whole at once, one is refused', async t => {
   const f = await fresh(t)
   const { register, files } = await held(t, f)
   const sets = [['a', 'b'], ['a', 'c'], ['d']]
-  const said = await Promise.allSettled(sets.map(names => register(...names)))
-  assert.equal(said.filter(({ status }) => status === 'fulfilled').length, 1)
-  const won = sets[said.findIndex(({ status }) => status === 'fulfilled')]
+  const registrations = await Promise.allSettled(sets.map(names => register(...names)))
+  assert.equal(registrations.filter(({ status }) => status === 'fulfilled').length, 1)
+  const won = sets[registrations.findIndex(({ status }) => status === 'fulfilled')]
   assert.deepEqual((await files()).map(({ name }) => name).toSorted(), won)
 })
 
@@ -93,9 +93,9 @@ test('what is said whole is registered, and nothing else', async t => {
     { uri, state: 'registered' },
     { name: 'x', state: 'registered' },
   ]) {
-    const artifacts = [{ name: 'y', uri: `${task.payload.outputs}y`, state: 'registered' }, bad] as SaidArtifact[]
-    const said = f.engine.reportArtifacts(task.id, task.epoch, { artifacts, whole: true })
-    await assert.rejects(said, { code: 'OPTION_INVALID' })
+    const artifacts = [{ name: 'y', uri: `${task.payload.outputs}y`, state: 'registered' }, bad] as ReportedArtifact[]
+    const report = f.engine.reportArtifacts(task.id, task.epoch, { artifacts, whole: true })
+    await assert.rejects(report, { code: 'OPTION_INVALID' })
   }
   assert.deepEqual(await files(), [])
 })

@@ -1,14 +1,14 @@
-/** A network between a client and its server that loses, cuts and delays: requests before they arrive, answers after. */
+/** A network between client and server that loses, cuts and delays requests and answers. */
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import type { TestContext } from 'node:test'
 import type { Dice } from './dice.ts'
 
 export interface BadNetwork {
-  /** Where the server is, seen through it. */
+  /** The URL of the server through this network. */
   readonly url: string
-  /** How many requests never arrived, and how many answers. */
+  /** Numbers of lost requests and answers. */
   readonly lost: { requests: number; answers: number }
-  /** From now on nothing is lost. */
+  /** Stops losing messages. */
   mend(): void
 }
 

@@ -1,12 +1,13 @@
-/** Every answer that a test gets from a server of its own is held against the OpenAPI document. */
+/** Checks every answer of a test's own server against the OpenAPI document. */
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import { dialects } from '../../src/dialects/all.ts'
 import { goodStatus } from '../../src/dialects/docs.ts'
 import type { ProblemCode } from '../../src/kernel/problem.ts'
-import { namedOperations, type OperationName, operations, problemsOf } from '../../src/protocol/operations.ts'
+import { namedOperations, type OperationName, operations } from '../../src/protocol/operations.ts'
 import { openApi } from '../../src/server/open-api.ts'
+import { problemsOf } from '../../src/server/problem-responses.ts'
 
 const ajv = new Ajv2020({ strict: false, allErrors: true, validateSchema: false })
 ajv.addFormat('uuid', /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/)
@@ -92,7 +93,7 @@ function problemSchema(): ValidateFunction {
   return ajv.getSchema('pawl#/components/schemas/Problem')!
 }
 
-/** A connection that broke is the asker's to see. */
+/** The caller handles broken connections. */
 async function readJson(response: Response): Promise<unknown> {
   try {
     return await response.clone().json()

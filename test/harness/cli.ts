@@ -1,4 +1,4 @@
-/** The CLI in a folder of its own, with an environment that is known. Commands that end by themselves run in this process. */
+/** The CLI in its own folder, with a known environment. Commands that end by themselves run in this process. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -80,13 +80,13 @@ async function runHere(args: readonly string[], env: Record<string, string>, fol
   running += 1
   process.chdir(folder)
   const [stdout, stderr] = [new PassThrough(), new PassThrough()]
-  const said = Promise.all([text(stdout), text(stderr)])
+  const printed = Promise.all([text(stdout), text(stderr)])
   const never = new AbortController().signal
   try {
     const code = await run(commands, args, { stdout, stderr, env, folder, stopSignal: () => never })
     stdout.end()
     stderr.end()
-    const [out, err] = await said
+    const [out, err] = await printed
     return { code, out, err, json: () => JSON.parse(out) }
   } finally {
     running -= 1

@@ -1,4 +1,4 @@
-/** Command tasks without a store: real processes, files in memory, and a worker's hand on each attempt. */
+/** Runs command tasks without a store: with real processes, files in memory, and control of each attempt. */
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** Reads Server-Sent Events as a browser does: an event is there when its empty line has come. */
+/** Reads Server-Sent Events as a browser does: an event is complete after its empty line. */
 import { once } from 'node:events'
 
 export interface SentEvent {
@@ -12,7 +12,7 @@ export interface EventSource {
   readonly comments: readonly string[]
   /** The id that a browser would send as `Last-Event-ID` when it reconnects. */
   lastId(): string | undefined
-  /** Resolves when the connection is over, whoever ended it. */
+  /** Resolves when either side has closed the connection. */
   readonly ended: Promise<void>
   /** Cuts the connection. */
   cut(): Promise<void>

@@ -1,8 +1,8 @@
-/** Falconeri's words against a server of ours: what its client and its pods send, and no more. */
+/** The requests that Falconeri's client and pods send, against one of our servers. */
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import { startBabysitter } from '../../src/babysitter/babysitter.ts'
-import { findInputs } from '../../src/babysitter/file-chores.ts'
+import { findInputs } from '../../src/babysitter/chores.ts'
 import { type Folder, folder } from './files.ts'
 import { type Served, type ServedOptions, served } from './served.ts'
 
@@ -54,7 +54,7 @@ export interface Described {
   readonly error_datums: readonly Datum[]
 }
 
-export interface Said {
+export interface Answer {
   readonly status: number
   readonly type: string | null
   readonly text: string
@@ -65,8 +65,8 @@ export interface FalconeriRig extends Served {
   readonly outbox: Folder
   /** A pipeline spec over the inbox. */
   spec(more?: Record<string, unknown>): Record<string, unknown>
-  ask(method: string, path: string, json?: unknown, headers?: Record<string, string>): Promise<Said>
-  /** The same where it must be answered well, with what it says. */
+  ask(method: string, path: string, json?: unknown, headers?: Record<string, string>): Promise<Answer>
+  /** Like `ask`, but requires status 200 and returns the parsed answer. */
   get<T>(path: string): Promise<T>
   post<T>(path: string, json?: unknown): Promise<T>
   run(more?: Record<string, unknown>): Promise<Job>
@@ -81,11 +81,11 @@ export interface Pod {
   reserve(jobId: string): Promise<Reserved | null>
   /** Like `reserve`, but fails if the job has no datum left. */
   take(jobId: string): Promise<Reserved>
-  register(datumId: string, uris: readonly string[]): Promise<Said>
+  register(datumId: string, uris: readonly string[]): Promise<Answer>
   files(datumId: string, uris: readonly string[]): Promise<readonly OutputFile[]>
-  uploaded(datumId: string, files: readonly { id: string; status: string }[]): Promise<Said>
-  done(datumId: string, output?: string): Promise<Said>
-  error(datumId: string, message?: string): Promise<Said>
+  uploaded(datumId: string, files: readonly { id: string; status: string }[]): Promise<Answer>
+  done(datumId: string, output?: string): Promise<Answer>
+  error(datumId: string, message?: string): Promise<Answer>
 }
 
 export async function falconeriRig(t: TestContext, options: ServedOptions = {}): Promise<FalconeriRig> {
@@ -96,7 +96,7 @@ export async function falconeriRig(t: TestContext, options: ServedOptions = {}):
   return { ...run, inbox, outbox, ...speaking(`${run.server.url}/dialects/falconeri`, inbox, outbox) }
 }
 
-/** Falconeri's words to a server at this address. */
+/** Falconeri's requests to a server at this address. */
 export function speaking(root: string, inbox: Pick<Folder, 'uri'>, outbox: Pick<Folder, 'uri'>) {
   const ask = async (method: string, path: string, json?: unknown, headers: Record<string, string> = {}) => {
     const body = json === undefined ? {} : { body: JSON.stringify(json) }
@@ -105,9 +105,9 @@ export function speaking(root: string, inbox: Pick<Folder, 'uri'>, outbox: Pick<
     return { status: response.status, type: response.headers.get('content-type'), text: await response.text() }
   }
   const well = async <T>(method: string, path: string, json?: unknown): Promise<T> => {
-    const said = await ask(method, path, json)
-    assert.equal(said.status, 200, `${method} ${path}: ${said.text}`)
-    return JSON.parse(said.text) as T
+    const answer = await ask(method, path, json)
+    assert.equal(answer.status, 200, `${method} ${path}: ${answer.text}`)
+    return JSON.parse(answer.text) as T
   }
   const spec = (more: Record<string, unknown> = {}) => ({
     pipeline: { name: 'Word_Count' },
@@ -149,9 +149,9 @@ export function speaking(root: string, inbox: Pick<Folder, 'uri'>, outbox: Pick<
         },
         register,
         async files(id, uris) {
-          const said = await register(id, uris)
-          assert.equal(said.status, 200, said.text)
-          return JSON.parse(said.text).output_files
+          const answer = await register(id, uris)
+          assert.equal(answer.status, 200, answer.text)
+          return JSON.parse(answer.text).output_files
         },
         uploaded: (id, output_files) => say('PATCH', `/datums/${id}/output_files`, { output_files }),
         done: (id, output = '') => settle(id, { status: 'done', output }),

@@ -1,16 +1,16 @@
-/** A worker's line to the engine, with faults. */
+/** A worker's connection to the engine, with faults. */
 import { Problem } from '../../src/kernel/problem.ts'
 import type { SyncAnswer, SyncPort, SyncRequest } from '../../src/protocol/tasks/sync.ts'
 
 export interface FaultyPort extends SyncPort {
-  /** All that was asked, in order. */
+  /** All requests, in order. */
   readonly asked: SyncRequest[]
 }
 
 interface Faults {
-  /** True: this request never arrives. */
+  /** True: this request is lost. */
   readonly losesRequest?: (request: SyncRequest) => boolean
-  /** True: this was done, and the answer never comes. */
+  /** True: the request takes effect, but its answer is lost. */
   readonly losesAnswer?: (request: SyncRequest, answer: SyncAnswer) => boolean
 }
 

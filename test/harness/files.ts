@@ -4,11 +4,11 @@ import { tmpdir } from 'node:os'
 import { dirname, join, relative } from 'node:path'
 import type { TestContext } from 'node:test'
 import { pathToFileURL } from 'node:url'
-import { findInputs, putInPlace, sweepUploads } from '../../src/babysitter/file-chores.ts'
+import { findInputs, putInPlace, sweepUploads } from '../../src/babysitter/chores.ts'
 import { openFiles } from '../../src/files/files.ts'
 import type { CommandPayload } from '../../src/kernel/datum.ts'
 import { stagingOf } from '../../src/kernel/datum.ts'
-import type { SaidArtifact } from '../../src/protocol/files/artifacts.ts'
+import type { ReportedArtifact } from '../../src/protocol/files/artifacts.ts'
 import type { ClaimedTask } from '../../src/protocol/tasks/sync.ts'
 import type { Fresh } from './fresh.ts'
 
@@ -54,7 +54,7 @@ export async function claimCommands(f: Fresh, claim = 100, worker = 'w') {
 }
 
 /** A worker's report about one file of a task. */
-export function said(task: ClaimedTask, name: string, state: SaidArtifact['state']): SaidArtifact {
+export function artifactOf(task: ClaimedTask, name: string, state: ReportedArtifact['state']): ReportedArtifact {
   const { outputs } = task.payload as CommandPayload
   const stagedUri = `${stagingOf(outputs!, task.id, task.epoch)}${name}`
   return { name, uri: `${outputs}${name}`, state, ...(state === 'registered' && { stagedUri }) }
@@ -64,10 +64,10 @@ export function said(task: ClaimedTask, name: string, state: SaidArtifact['state
 export async function putOut(f: Fresh, task: ClaimedTask, files: Record<string, string>): Promise<void> {
   const names = Object.keys(files)
   const { id, epoch } = task
-  await f.engine.reportArtifacts(id, epoch, { artifacts: names.map(name => said(task, name, 'registered')) })
+  await f.engine.reportArtifacts(id, epoch, { artifacts: names.map(name => artifactOf(task, name, 'registered')) })
   const kept = await upload(task, files)
   await f.engine.reportArtifacts(id, epoch, {
-    artifacts: names.map(name => ({ ...said(task, name, 'uploaded'), ...kept[name] })),
+    artifacts: names.map(name => ({ ...artifactOf(task, name, 'uploaded'), ...kept[name] })),
   })
 }
 

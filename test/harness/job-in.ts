@@ -1,4 +1,4 @@
-/** Jobs and stages brought into a state by what users and workers do, and what became of them in short. */
+/** Brings jobs and stages into a state by actions of users and workers, and summarizes their history. */
 import { jobDeadlines } from '../../src/babysitter/job-chores.ts'
 import { type JobState, jobLifecycle } from '../../src/kernel/job.ts'
 import { statesOf } from '../../src/kernel/lifecycle.ts'
@@ -19,7 +19,7 @@ export const twoStages: readonly StageSpec[] = [
   { name: 'b', task: 'b' },
 ]
 
-/** Claims all there is in a queue and starts it. */
+/** Claims and starts all tasks of a queue. */
 export async function begin(f: Fresh, queue: string, limit = 100): Promise<readonly ClaimedTask[]> {
   const claimed = await claim(f, [queue], limit)
   await f.engine.sync({ worker: 'w', started: claimed.map(({ id, epoch }) => ({ id, epoch })) })
@@ -104,12 +104,12 @@ export async function stageIn(f: Fresh, state: StageState): Promise<{ readonly i
   return ways[state]()
 }
 
-/** The transitions among events, in order: `created → pending`. What moved nothing is left out. */
+/** The transitions among events, in order: `created → pending`. Events without a transition are left out. */
 export function movesIn({ items }: { readonly items: readonly EventView[] }): string[] {
   return items.filter(({ from, to }) => from !== to).map(({ from, to }) => `${from ?? '*'} → ${to}`)
 }
 
-/** The problem that a request was refused with; what it was not refused with is thrown. */
+/** The problem that a request was rejected with. Any other error is thrown. */
 export async function refusalOf(
   asked: Promise<unknown>,
 ): Promise<{ code: string; state: unknown; possible: string[] }> {

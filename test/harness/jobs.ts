@@ -1,9 +1,9 @@
-/** Working a job by hand: claims, and what becomes of each task is said by the test. */
+/** Works on jobs by hand: the test claims tasks and chooses their outcomes. */
 import type { ReportedOutcome, TaskError } from '../../src/kernel/decide.ts'
 import type { ClaimedTask, SpawnedTask } from '../../src/protocol/tasks/sync.ts'
 import type { Fresh } from './fresh.ts'
 
-export interface Said {
+export interface Report {
   readonly outcome: ReportedOutcome
   readonly output?: unknown
   readonly partial?: boolean
@@ -12,9 +12,9 @@ export interface Said {
 }
 
 /** A report of a task: its outcome as one word, or the whole report. */
-export type Word = ReportedOutcome | 'partial' | 'permanent' | Said
+export type Word = ReportedOutcome | 'partial' | 'permanent' | Report
 
-export function saidBy(word: Word): Said {
+export function reportOf(word: Word): Report {
   if (typeof word !== 'string') return word
   if (word === 'partial') return { outcome: 'succeeded', partial: true }
   if (word === 'permanent') return { outcome: 'failed', error: { message: 'no', permanent: true } }
@@ -29,7 +29,7 @@ export async function claim(
   return (await engine.sync({ worker: 'w', queues, claim: limit })).claimed
 }
 
-/** Claims what there is in a queue and says the same of every task; returns how many there were. */
+/** Claims the tasks of a queue and reports the same outcome for each. Returns their number. */
 export async function workOff(fresh: Fresh, queue: string, word: Word = 'succeeded', limit = 1000): Promise<number> {
   const claimed = await claim(fresh, [queue], limit)
   await say(fresh, claimed, word)
@@ -38,7 +38,7 @@ export async function workOff(fresh: Fresh, queue: string, word: Word = 'succeed
 
 export async function say({ engine }: Fresh, tasks: readonly ClaimedTask[], word: Word): Promise<void> {
   if (tasks.length === 0) return
-  const settled = tasks.map(({ id, epoch }) => ({ id, epoch, ...saidBy(word) }))
+  const settled = tasks.map(({ id, epoch }) => ({ id, epoch, ...reportOf(word) }))
   const { refused } = await engine.sync({ worker: 'w', settled })
   if (refused.length > 0) throw new Error(`refused: ${JSON.stringify(refused)}`)
 }

@@ -15,12 +15,12 @@ export interface NewLane {
   readonly hardInSeconds: number | null
 }
 
-/** A lane of a stage with so many due tasks, put there by hand: no job stands behind it. */
-export async function laneWith({ engine, sql }: Fresh, tasks: number, said: Partial<NewLane> = {}) {
+/** Inserts a lane of a stage with this number of due tasks, without a job. */
+export async function laneWith({ engine, sql }: Fresh, tasks: number, options: Partial<NewLane> = {}) {
   const lane: NewLane = {
     ...{ queue: `q-${randomBytes(4).toString('hex')}`, stageId: newId(), jobId: newId(), priority: 0, open: true },
     ...{ parallelism: null, softInSeconds: null, hardInSeconds: null },
-    ...said,
+    ...options,
   }
   const { queue, stageId, jobId, priority, open, parallelism, softInSeconds, hardInSeconds } = lane
   const [made] = await sql<{ id: number }>`

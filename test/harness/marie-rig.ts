@@ -1,4 +1,4 @@
-/** A server, a client of Marie's before it, and an executor behind it that does what the test says. */
+/** A server, a client of Marie, and an executor that the test controls. */
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import type { ReportedOutcome } from '../../src/kernel/decide.ts'

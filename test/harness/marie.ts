@@ -28,7 +28,7 @@ export interface Slot {
   readonly notes: string
 }
 
-export interface Said<Result = never> {
+export interface Answer<Result = never> {
   readonly http: number
   readonly status: 'OK' | 'error'
   readonly result: Result
@@ -39,7 +39,7 @@ export interface Said<Result = never> {
 
 /** `base`: where its gateway would be. */
 export function marieClient(base: string) {
-  async function ask<Result>(method: string, path: string, body?: unknown): Promise<Said<Result>> {
+  async function ask<Result>(method: string, path: string, body?: unknown): Promise<Answer<Result>> {
     const response = await fetch(`${base}${path}`, {
       method,
       ...(body !== undefined && {
@@ -47,7 +47,7 @@ export function marieClient(base: string) {
         body: typeof body === 'string' ? body : JSON.stringify(body),
       }),
     })
-    return { http: response.status, ...((await response.json()) as Omit<Said<Result>, 'http'>) }
+    return { http: response.status, ...((await response.json()) as Omit<Answer<Result>, 'http'>) }
   }
   const client = {
     ask,

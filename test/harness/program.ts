@@ -14,9 +14,9 @@ export interface Program<Line> {
   /** The text of standard error so far. */
   complaints(): string
   signal(signal: NodeJS.Signals): void
-  /** The first line that fits, said already or still to come. */
-  said(fact: string, fits: (line: Line) => boolean, withinSeconds?: number): Promise<Line>
-  /** Resolves when it has ended and all that it said is here. */
+  /** Waits for the first line that fits, which may have been printed already. */
+  printed(fact: string, fits: (line: Line) => boolean, withinSeconds?: number): Promise<Line>
+  /** Resolves when it has ended and all its output has been read. */
   readonly ended: Promise<void>
 }
 
@@ -65,9 +65,9 @@ export function startProcess<Line>(
     ended,
     complaints: () => complaints.join(''),
     signal: signal => void child.kill(signal),
-    said: (fact, fits, withinSeconds = 30) =>
+    printed: (fact, fits, withinSeconds) =>
       eventually(
-        `the program says: ${fact}`,
+        `the program prints: ${fact}`,
         () => {
           complain()
           return lines.find(fits)

@@ -1,4 +1,4 @@
-/** A place for files in memory: any name can lie there, and anything can go wrong. */
+/** A file store in memory that accepts any name and can fail in any method. */
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { Readable } from 'node:stream'
@@ -6,7 +6,7 @@ import type { FileStore } from '../../src/files/file-store.ts'
 
 export interface Shelf extends FileStore {
   readonly kept: Map<string, Buffer>
-  /** Whatever it throws, the method of that name throws. */
+  /** An error thrown here is thrown by the method of that name. */
   fault: (method: 'list' | 'open' | 'put', uri: string) => void
 }
 

@@ -1,6 +1,6 @@
 /** A small file system in memory, which a test can fill. Mounting one needs root on Linux. */
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, rmdirSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
+import { closeSync, mkdirSync, mkdtempSync, openSync, rmdirSync, rmSync, writeSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
@@ -8,8 +8,8 @@ import { type Cluster, startCluster } from './cluster.ts'
 
 export interface SmallDisk {
   readonly folder: string
-  /** Leaves so many bytes free. */
-  fill(spareBytes?: number): void
+  /** Leaves no space free, whatever other processes write or delete meanwhile. */
+  fill(): void
   empty(): void
   remove(): void
 }
@@ -25,11 +25,19 @@ function smallDisk(megabytes: number): SmallDisk | undefined {
     return undefined
   }
   const ballast = join(folder, 'ballast')
+  const page = Buffer.alloc(4096)
   return {
     folder,
-    fill(spareBytes = 0) {
-      const { bavail, bsize } = statfsSync(folder)
-      writeFileSync(ballast, Buffer.alloc(Math.max(0, bavail * bsize - spareBytes)))
+    fill() {
+      const file = openSync(ballast, 'w')
+      try {
+        // The free space changes while PostgreSQL works, so it is not read first. The disk says when it is full.
+        for (;;) writeSync(file, page)
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error
+      } finally {
+        closeSync(file)
+      }
     },
     empty: () => rmSync(ballast),
     remove() {

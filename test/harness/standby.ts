@@ -12,9 +12,9 @@ export const primarySettings = { wal_level: 'replica', max_wal_senders: '4', wal
 export interface Standby extends Cluster {
   /** Resolves when it has everything that the primary has written so far. */
   caughtUp(): Promise<void>
-  /** From now on it receives nothing. */
+  /** Stops replication. */
   cutOff(): Promise<void>
-  /** Makes it the primary. */
+  /** Promotes it to primary. */
   promote(): Promise<void>
 }
 

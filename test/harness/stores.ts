@@ -75,6 +75,7 @@ function closable(driver: Driver): { driver: Driver; close(): Promise<void> } {
   return {
     driver: {
       isTransaction: false,
+      checkTurn: () => driver.checkTurn(),
       query: (text, values) => track(() => driver.query(text, values)),
       script: text => track(() => driver.script(text)),
       begin: (work, bounds) => track(() => driver.begin(work, bounds)),

@@ -6,15 +6,15 @@ export interface TcpProxy {
   readonly port: number
   /** The same URL with the port of the proxy. */
   through(url: string): string
-  /** From now on nothing passes, in either direction, on connections that are open; new ones are fine. */
+  /** Freezes open connections in both directions. New ones work. */
   freeze(): void
-  /** From now on connections are accepted, and nothing passes on any of them. */
+  /** Accepts connections, but freezes all of them. */
   freezeAll(): void
-  /** Everything passes again on new connections; those that were frozen stay so. */
+  /** Lets new connections work again. Frozen ones stay frozen. */
   thaw(): void
   /** Resets every open connection. */
   reset(): void
-  /** Holds what the server sends for so long, and then passes it on in one piece. */
+  /** Delays what the server sends by this time, and then sends it in one piece. */
   coalesceMs: number
   /** The port that new connections are passed on to. */
   target: number
@@ -33,7 +33,7 @@ export async function tcpProxy(t: TestContext, port: number): Promise<TcpProxy> 
     const pair: Pair = { client, server: connect(self.target, '127.0.0.1'), isFrozen: isAllFrozen }
     pairs.add(pair)
     const end = () => {
-      // A frozen connection tells nobody that its other end is gone.
+      // A frozen connection does not report that its other end is gone.
       if (pair.isFrozen) return
       pairs.delete(pair)
       client.destroy()

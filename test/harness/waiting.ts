@@ -5,7 +5,7 @@ import type { Fresh } from './fresh.ts'
 
 /**
  * Starts a sync that finds nothing, and returns once it waits for work. Timers are stopped, so nothing is polled: only
- * the word of new work can end the wait. `between` is done after it has looked and before it waits.
+ * a notification of new work can end the wait. `between` runs after it has polled and before it waits.
  */
 export async function startWaiting(
   t: TestContext,

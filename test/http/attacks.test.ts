@@ -6,7 +6,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { type TestContext, test } from 'node:test'
-import { findInputs } from '../../src/babysitter/file-chores.ts'
+import { findInputs } from '../../src/babysitter/chores.ts'
 import { takeListing } from '../../src/store/files/listings.ts'
 import { openEvents } from '../harness/event-source.ts'
 import { eventually } from '../harness/eventually.ts'
@@ -14,7 +14,7 @@ import { folder } from '../harness/files.ts'
 import { healthyWhile } from '../harness/healthy-while.ts'
 import { type Served, served } from '../harness/served.ts'
 
-const limits = { timeout: 120_000 }
+const limits = { timeout: 600_000 }
 const longestTurn = 1000
 
 async function attack<Answer>(t: TestContext, { server }: Served, send: () => Promise<Answer>): Promise<Answer> {
@@ -104,9 +104,9 @@ test('a task with 20,000 outputs is reported, ends and is listed while others ar
   const post = (path: string, json: object) => run.request(path, { method: 'POST', json })
   const answers = await attack(t, run, async () => {
     const all: Response[] = []
-    for (const said of [{ state: 'registered' }, uploaded]) {
+    for (const artifact of [{ state: 'registered' }, uploaded]) {
       for (let at = 0; at < files.length; at += 5000) {
-        const artifacts = files.slice(at, at + 5000).map(file => ({ id, epoch, ...file, ...said }))
+        const artifacts = files.slice(at, at + 5000).map(file => ({ id, epoch, ...file, ...artifact }))
         all.push(await post('/v1/workers/w/sync', { artifacts }))
       }
     }

@@ -7,7 +7,7 @@ import { type TestContext, test } from 'node:test'
 import type { ServerOptions } from '../../src/server/options.ts'
 import { served } from '../harness/served.ts'
 
-const bounded = { timeout: 60_000 }
+const bounded = { timeout: 600_000 }
 
 async function raw(t: TestContext, server: ServerOptions = {}) {
   const { server: started, engine } = await served(t, { server })

@@ -2,8 +2,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { problems } from '../../src/kernel/problem.ts'
-import { namedOperations, problemsOf } from '../../src/protocol/operations.ts'
+import { namedOperations } from '../../src/protocol/operations.ts'
 import { openApi } from '../../src/server/open-api.ts'
+import { problemsOf } from '../../src/server/problem-responses.ts'
 import { served } from '../harness/served.ts'
 
 test('the OpenAPI document is one, and is what the server shows', async t => {

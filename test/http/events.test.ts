@@ -7,7 +7,7 @@ import { openEvents } from '../harness/event-source.ts'
 import { eventually } from '../harness/eventually.ts'
 import { served } from '../harness/served.ts'
 
-const limits = { timeout: 90_000 }
+const limits = { timeout: 600_000 }
 const tasks = (count: number) => Array.from({ length: count }, () => ({ type: 'a' }))
 
 test('a stream of events that is cut again and again misses none and repeats none', limits, async t => {

@@ -41,7 +41,9 @@ test('whatever is sent with a key of whatever role, the server answers without a
       if (ms > slowest.ms) slowest = { ms, path: `${asked.method} ${asked.path}` }
       statuses.set(status, (statuses.get(status) ?? 0) + 1)
       const about = `${JSON.stringify(asked).slice(0, 2000)} (seed ${seed})`
-      assert.ok(status < 500, `${status} for ${about}`)
+      // A store on a busy machine may be too slow to be ready, and /readyz then says so.
+      const saysNotReady = status === 503 && asked.path.startsWith('/readyz')
+      assert.ok(status < 500 || saysNotReady, `${status} for ${about}`)
       if (isAlone) assert.ok(ms < slowestMs, `${Math.round(ms)} ms for ${about}`)
     }
   }

@@ -4,7 +4,7 @@ import { connect as connectSocket } from 'node:net'
 import { test } from 'node:test'
 import { type Served, served } from '../harness/served.ts'
 
-const limits = { timeout: 60_000 }
+const limits = { timeout: 600_000 }
 const json = { 'content-type': 'application/json' }
 const deep = (levels: number) => '['.repeat(levels) + ']'.repeat(levels)
 

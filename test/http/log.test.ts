@@ -22,7 +22,7 @@ test('at level debug each request is a line that says who asked for which route,
   await run.request(`/v1/tasks/${id}?hidden-query=1`)
   await run.request('/nowhere/hidden-path')
   const told = await eventually('three lines', () => lines.length === 3 && lines.map(line => JSON.parse(line)))
-  const facts = told.map(({ word, level, method, route, status, key }) => [word, level, method, route, status, key])
+  const facts = told.map(({ event, level, method, route, status, key }) => [event, level, method, route, status, key])
   assert.deepEqual(
     facts.sort(([, , , one], [, , , other]) => (one < other ? -1 : 1)),
     [

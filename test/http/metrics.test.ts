@@ -18,8 +18,8 @@ test('Prometheus finds what happened to tasks, and how requests were answered', 
   }
   // Counters follow the feed, which waits for open transactions of other tests.
   const text = await eventually('the task is counted', async () => {
-    const said = await figures()
-    return /pawl_queued_total\{type="a"\} 1/.test(said) && said
+    const scraped = await figures()
+    return /pawl_queued_total\{type="a"\} 1/.test(scraped) && scraped
   })
   assert.match(text, /pawl_http_request_seconds_count\{route="\/v1\/tasks\/:id",method="GET",status="200"\} 1/)
   assert.match(text, /pawl_http_request_seconds_count\{route="\/v1\/tasks\/:id",method="GET",status="404"\} 1/)

@@ -1,5 +1,6 @@
 /** Every operation that a producer's or worker's key may be bound in, under a key for other queues and one for these. */
 import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
 import { connect, type PawlClient } from '../../src/client/client.ts'
 import type { Engine } from '../../src/engine/engine.ts'
@@ -111,4 +112,27 @@ test('a producer cannot add stages of its own queues to a job of others', async 
   await client.addStages(own.id, stages)
   const empty = await engine.submit({ name: 'j', open: true })
   await client.addStages(empty.id, stages)
+})
+
+test('a worker key that knows the session of another worker is not given what that one has claimed', async t => {
+  const { engine, server } = await served(t)
+  const workerFor = async (queue: string) => {
+    const { secret } = await engine.createKey({ name: queue, role: 'worker', queues: [queue] })
+    return connect({ server: server.url, key: secret, patienceSeconds: 0 })
+  }
+  const [mine, theirs] = [await workerFor('mine'), await workerFor('theirs')]
+  await engine.enqueue('theirs', 'for their eyes')
+  const session = randomUUID()
+  const sync = (client: PawlClient, queue: string) =>
+    client.sync({ worker: queue, session, syncId: 'first', queues: [queue], claim: 1 })
+  const claims = (client: PawlClient, queue: string) =>
+    client.claims({ worker: queue, session, queues: [queue], unlessHolding: true })
+  const [won] = (await sync(theirs, 'theirs')).claimed
+  assert.deepEqual((await sync(mine, 'mine')).claimed, [])
+  assert.deepEqual(await claims(mine, 'mine'), [])
+  const again = [...(await sync(theirs, 'theirs')).claimed, ...(await claims(theirs, 'theirs'))]
+  assert.deepEqual(
+    again.map(({ id, epoch }) => ({ id, epoch })),
+    [won, won].map(task => ({ id: task!.id, epoch: 1 })),
+  )
 })

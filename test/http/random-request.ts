@@ -89,8 +89,11 @@ export function randomRequest(dice: Dice, ids: readonly string[]): RandomRequest
     return made
   }
 
-  function fromSchema(said: Schema): unknown {
-    const schema = resolve(said)
+  /** Without waitSeconds, because response times are measured. */
+  const namedValue = (name: string, schema: Schema) => (name === 'waitSeconds' ? 0 : value(schema))
+
+  function fromSchema(schemaOrRef: Schema): unknown {
+    const schema = resolve(schemaOrRef)
     if (schema.const !== undefined) return schema.const
     if (schema.enum !== undefined) return one(schema.enum as unknown[])
     const choice = (schema.anyOf ?? schema.oneOf) as Schema[] | undefined
@@ -111,7 +114,7 @@ export function randomRequest(dice: Dice, ids: readonly string[]): RandomRequest
     const kept = named.filter(([name]) =>
       (required as string[]).includes(name) ? !chance(sloppiness / 3) : chance(0.35),
     )
-    const made = Object.fromEntries(kept.map(([name, inner]) => [name, name === 'waitSeconds' ? 0 : value(inner)]))
+    const made = Object.fromEntries(kept.map(([name, inner]) => [name, namedValue(name, inner)]))
     return chance(sloppiness / 4) ? { ...made, [wellFormed(one(odd))]: one(odd) } : made
   }
 
@@ -137,7 +140,7 @@ export function randomRequest(dice: Dice, ids: readonly string[]): RandomRequest
   })
   const query = parameters
     .filter(parameter => parameter.in === 'query' && chance(0.3))
-    .map(({ name, schema }) => `${name}=${encodeURIComponent(wellFormed(value(schema)))}`)
+    .map(({ name, schema }) => `${name}=${encodeURIComponent(wellFormed(namedValue(name, schema)))}`)
   if (chance(0.03)) query.push(one(['limit=1&limit=2', '__proto__=1', '%=%', 'a[b]=c', '=', 'cursor=e30']))
   const hasBody = body !== undefined || chance(0.02)
   const sent = !hasBody ? undefined : chance(0.1) || body === undefined ? one(oddBodies) : JSON.stringify(value(body))

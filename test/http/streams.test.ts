@@ -4,7 +4,7 @@ import { openEvents } from '../harness/event-source.ts'
 import { eventually } from '../harness/eventually.ts'
 import { type Served, served } from '../harness/served.ts'
 
-const limits = { timeout: 60_000 }
+const limits = { timeout: 600_000 }
 
 async function refusalOf({ request }: Served, path = '/v1/events', headers: Record<string, string> = {}) {
   const answer = await request(path, { headers: { accept: 'text/event-stream', ...headers } })

@@ -8,7 +8,7 @@ import { needsServer } from '../harness/databases.ts'
 import { eventually } from '../harness/eventually.ts'
 import { served } from '../harness/served.ts'
 
-const limits = { timeout: 60_000 }
+const limits = { timeout: 600_000 }
 const wish = () => ({ worker: 'w', session: randomUUID(), syncId: '1', queues: ['a'], claim: 1, waitSeconds: 60 })
 
 test('a worker that waits over HTTP has work at once that came through another server', {

@@ -9,7 +9,7 @@ import { up } from '../../src/cli/commands/up.ts'
 import { readArguments } from '../../src/cli/parse.ts'
 import { resolveSettings } from '../../src/config/resolve-settings.ts'
 import { usual } from '../../src/runners/settings.ts'
-import { defaultPort } from '../../src/server/options.ts'
+import { serverDefaults } from '../../src/server/options.ts'
 import { faultsInShape } from './client-shapes.ts'
 import { runnerOn, stageToRun } from './runner-on.ts'
 import { type Asked, startSmallApiServer } from './small-api-server.ts'
@@ -112,6 +112,7 @@ test('everything in deploy/ speaks of the same image, the one that workers are m
 })
 
 test('the port that the server listens on is the one that is probed, served and told to workers', () => {
+  const { port: defaultPort } = serverDefaults
   const [{ env, ports, startupProbe, livenessProbe, readinessProbe }] = server.spec.containers
   const value = (wanted: string) => env.find(({ name }: { name: string }) => name === wanted).value
   const [service] = one('Service', 'pawl').spec.ports

@@ -47,8 +47,8 @@ for (const [what, asks, setting] of attacks) {
   })
 
   test(`a stage that ${what} gets no pod, though it was stored before the rules were set`, async t => {
-    const { cluster, look, stageNow } = await stored(t, asks)
-    await look(podRules)
+    const { cluster, runChore, stageNow } = await stored(t, asks)
+    await runChore(podRules)
     const { state, error } = await stageNow()
     assert.equal(state, 'pending')
     assert.match(error!.message, new RegExp(setting))
@@ -61,15 +61,15 @@ async function stored(t: TestContext, asks: Asks) {
   const { engine } = await fresh(t)
   const { id } = await engine.submit(jobWith(asks))
   const { cluster, url } = await startSmallApiServer(t, ['pawl', 'batch', 'kube-system'])
-  const look = async (allow: PodRules) => runInKubernetes(await runnerOn(t, url, { allow })).run(engine.context)
-  return { cluster, look, stageNow: async () => (await engine.job(id)).stages[0]! }
+  const runChore = async (allow: PodRules) => runInKubernetes(await runnerOn(t, url, { allow })).run(engine.context)
+  return { cluster, runChore, stageNow: async () => (await engine.job(id)).stages[0]! }
 }
 
 test('a stage that the rules refused starts once a server allows it', async t => {
-  const { cluster, look, stageNow } = await stored(t, { serviceAccount: 'writer' })
-  await look(podRules)
+  const { cluster, runChore, stageNow } = await stored(t, { serviceAccount: 'writer' })
+  await runChore(podRules)
   assert.equal(cluster.list('jobs', 'pawl').length, 0)
-  await look({ ...podRules, serviceAccounts: ['writer'] })
+  await runChore({ ...podRules, serviceAccounts: ['writer'] })
   assert.equal((await stageNow()).error, null)
   assert.equal(cluster.list('jobs', 'pawl').length, 1)
 })
@@ -78,8 +78,8 @@ test('a stage that asks for what the rules list is taken and started', async t =
   const asks = { secret: 'bucket', secretFolders: { '/x': 'bucket' }, serviceAccount: 'reader', namespace: 'batch' }
   const { engine } = await fresh(t, { podRules })
   await engine.submit(jobWith(asks))
-  const { cluster, look } = await stored(t, asks)
-  await look(podRules)
+  const { cluster, runChore } = await stored(t, asks)
+  await runChore(podRules)
   assert.equal(cluster.list('jobs', 'batch').length, 1)
 })
 

@@ -6,7 +6,7 @@ import { stringify } from 'yaml'
 import { newId } from '../../src/kernel/id.ts'
 import type { PodRules } from '../../src/kernel/pod-rules.ts'
 import { type KubernetesRunner, openKubernetesRunner } from '../../src/runners/kubernetes.ts'
-import type { StageToRun } from '../../src/runners/runner.ts'
+import type { StageToRun } from '../../src/runners/manifest.ts'
 import type { KubernetesSettings } from '../../src/runners/settings.ts'
 import { token } from './small-api-server.ts'
 
@@ -53,4 +53,9 @@ export function stageToRun(more: Partial<StageToRun> = {}): StageToRun {
     round: 1,
     ...more,
   }
+}
+
+/** The name of the worker in a pod. */
+export function workerNameOf({ node, name }: { readonly node: string; readonly name: string }): string {
+  return `${node}/${name}`
 }

@@ -1,10 +1,10 @@
 /** The runner against an API server that behaves like Kubernetes. */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { openKubernetesRunner } from '../../src/runners/kubernetes.ts'
+import { isHopeless, openKubernetesRunner } from '../../src/runners/kubernetes.ts'
 import { loadClient } from '../../src/runners/kubernetes-api.ts'
+import type { StageToRun } from '../../src/runners/manifest.ts'
 import { jobNameOf } from '../../src/runners/names.ts'
-import { isHopeless, type StageToRun } from '../../src/runners/runner.ts'
 import { freePort } from '../harness/free-port.ts'
 import { kubeconfigFor, runnerOn, stageToRun } from './runner-on.ts'
 import { startSmallApiServer } from './small-api-server.ts'

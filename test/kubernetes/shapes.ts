@@ -18,7 +18,7 @@ export interface Metadata {
   readonly [more: string]: unknown
 }
 
-export interface Given {
+export interface JobManifest {
   readonly metadata: { readonly name: string; readonly labels?: Record<string, string> }
   readonly spec: Record<string, unknown> & { readonly template: { metadata?: { labels?: object }; spec: object } }
 }
@@ -26,21 +26,21 @@ export interface Given {
 /** RFC 3339 with seconds, as Kubernetes writes times. */
 export const timestamp = () => `${new Date().toISOString().slice(0, 19)}Z`
 
-export function newJob(given: Given, namespace: string): KubeObject {
+export function newJob(manifest: JobManifest, namespace: string): KubeObject {
   const uid = randomUUID()
-  const { name } = given.metadata
+  const { name } = manifest.metadata
   const marks = {
     'batch.kubernetes.io/controller-uid': uid,
     'batch.kubernetes.io/job-name': name,
     'controller-uid': uid,
     'job-name': name,
   }
-  const { template } = given.spec
+  const { template } = manifest.spec
   return {
     apiVersion: 'batch/v1',
     kind: 'Job',
     metadata: {
-      ...given.metadata,
+      ...manifest.metadata,
       namespace,
       uid,
       resourceVersion: '',
@@ -53,7 +53,7 @@ export function newJob(given: Given, namespace: string): KubeObject {
       manualSelector: false,
       podReplacementPolicy: 'Failed',
       selector: { matchLabels: { 'batch.kubernetes.io/controller-uid': uid } },
-      ...given.spec,
+      ...manifest.spec,
       template: {
         ...template,
         metadata: { ...template.metadata, labels: { ...template.metadata?.labels, ...marks } },

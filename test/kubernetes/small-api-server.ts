@@ -8,7 +8,7 @@ import type { AddressInfo } from 'node:net'
 import { json } from 'node:stream/consumers'
 import type { TestContext } from 'node:test'
 import { faultsInShape } from './client-shapes.ts'
-import { failure, type Given, type KubeObject, type Status, success } from './shapes.ts'
+import { failure, type JobManifest, type KubeObject, type Status, success } from './shapes.ts'
 import { type Change, type Resource, SmallCluster } from './small-cluster.ts'
 
 export interface Asked {
@@ -84,7 +84,7 @@ export class SmallApiServer {
 
   #act(asked: Asked, body: unknown): object {
     const { verb, resource, namespace, name = '' } = asked
-    if (verb === 'create') return this.#create(namespace, body as Given)
+    if (verb === 'create') return this.#create(namespace, body as JobManifest)
     if (verb === 'list') return this.#list(asked)
     const found = this.cluster.find(resource, namespace, name)
     const details = { name, group: groups[resource], kind: resource }
@@ -96,7 +96,7 @@ export class SmallApiServer {
     return success({ ...details, uid: found.metadata.uid })
   }
 
-  #create(namespace: string, job: Given): object {
+  #create(namespace: string, job: JobManifest): object {
     const faults = faultsInShape(job, 'V1Job')
     if (faults.length > 0) return failure(400, 'BadRequest', `strict decoding error: ${faults.join(', ')}`)
     const { name } = job.metadata

@@ -2,7 +2,16 @@
  * The state of an API server and what acts on it: Jobs and pods with their versions, the controller that keeps as many
  * pods as a Job asks for, and changes that a test makes behind everyone's back.
  */
-import { endedPod, evictedPod, type Given, type KubeObject, lonePod, newJob, newPod, timestamp } from './shapes.ts'
+import {
+  endedPod,
+  evictedPod,
+  type JobManifest,
+  type KubeObject,
+  lonePod,
+  newJob,
+  newPod,
+  timestamp,
+} from './shapes.ts'
 
 export type Resource = 'jobs' | 'pods'
 
@@ -38,8 +47,8 @@ export class SmallCluster {
     return () => this.#watchers.delete(tell)
   }
 
-  createJob(given: Given, namespace: string): KubeObject {
-    const job = newJob(given, namespace)
+  createJob(manifest: JobManifest, namespace: string): KubeObject {
+    const job = newJob(manifest, namespace)
     this.#put('ADDED', 'jobs', job)
     const created = structuredClone(job)
     job.status = { startTime: timestamp(), uncountedTerminatedPods: {} }

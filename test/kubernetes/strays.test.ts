@@ -4,11 +4,11 @@ import { type TestContext, test } from 'node:test'
 import { type Chore, keepDoing } from '../../src/babysitter/chore.ts'
 import { runInKubernetes } from '../../src/babysitter/run-in-kubernetes.ts'
 import { newId } from '../../src/kernel/id.ts'
-import { jobNameOf, workerNameOf } from '../../src/runners/names.ts'
+import { jobNameOf } from '../../src/runners/names.ts'
 import { findLeaseHolders } from '../../src/store/jobs/runs.ts'
 import { eventually } from '../harness/eventually.ts'
 import { fresh } from '../harness/fresh.ts'
-import { runnerOn, stageToRun } from './runner-on.ts'
+import { runnerOn, stageToRun, workerNameOf } from './runner-on.ts'
 import { startSmallApiServer } from './small-api-server.ts'
 
 const run = { command: ['true'] }
@@ -28,16 +28,16 @@ async function cluster(t: TestContext, namespaces = ['pawl']) {
     return { id, stageId: stage.stageId, name: jobNameOf(stage) }
   }
   const jobs = () => server.cluster.list('jobs', 'pawl').map(({ metadata }) => metadata.name)
-  const looks = () => server.asked.filter(({ resource, verb }) => resource === 'jobs' && verb === 'list')
-  return { ...f, server, runner, context, chore, look: () => chore.run(context), unnoted, jobs, looks }
+  const jobLists = () => server.asked.filter(({ resource, verb }) => resource === 'jobs' && verb === 'list')
+  return { ...f, server, runner, context, chore, runChore: () => chore.run(context), unnoted, jobs, jobLists }
 }
 
 test('a Job whose server was killed before it could note it goes when its stage is over, though nothing else runs', async t => {
-  const { engine, look, unnoted, jobs } = await cluster(t)
+  const { engine, runChore, unnoted, jobs } = await cluster(t)
   const { id, name } = await unnoted()
   await engine.cancelJob(id, { mode: 'hard' })
   assert.deepEqual(jobs(), [name])
-  await look()
+  await runChore()
   assert.deepEqual(jobs(), [])
 })
 
@@ -62,16 +62,16 @@ test('a Job that began while the cluster was looked at stays, one of a paused jo
 })
 
 test('where nothing runs the cluster is looked at once a minute, and not at every turn', async t => {
-  const { look, looks, advance } = await cluster(t)
-  for (let turn = 0; turn < 3; turn++) await look()
-  assert.equal(looks().length, 1)
+  const { runChore, jobLists, advance } = await cluster(t)
+  for (let turn = 0; turn < 3; turn++) await runChore()
+  assert.equal(jobLists().length, 1)
   await advance(59)
-  await look()
-  assert.equal(looks().length, 2)
+  await runChore()
+  assert.equal(jobLists().length, 2)
 })
 
 test('tasks that end do not make the cluster be looked at more often', async t => {
-  const { context, chore, unnoted, looks } = await cluster(t)
+  const { context, chore, unnoted, jobLists } = await cluster(t)
   await unnoted()
   const ending = new AbortController()
   t.after(() => ending.abort())
@@ -83,18 +83,18 @@ test('tasks that end do not make the cluster be looked at more often', async t =
     run: async () => ({ heard: heard++ }),
   }
   const both = [{ ...chore, everySeconds: 3600 }, witness].map(each => keepDoing(each, context, ending.signal))
-  await eventually('it has looked', () => looks().length === 1)
+  await eventually('it has looked', () => jobLists().length === 1)
   await eventually('the bell has rung often', () => {
     context.fileSignal.notify()
     return heard > 20
   })
   ending.abort()
   await Promise.all(both)
-  assert.equal(looks().length, 1)
+  assert.equal(jobLists().length, 1)
 })
 
 test('a pod that takes tasks of a stage in another namespace, from the queue that both share, is not taken for lost', async t => {
-  const { engine, look, server } = await cluster(t, ['pawl', 'n1', 'n2'])
+  const { engine, runChore, server } = await cluster(t, ['pawl', 'n1', 'n2'])
   const stageIn = (namespace: string) => ({
     name: namespace,
     run,
@@ -102,30 +102,30 @@ test('a pod that takes tasks of a stage in another namespace, from the queue tha
     runner: { kubernetes: { ...kubernetes, namespace } },
   })
   await engine.submit({ name: 'j', open: true, stages: [stageIn('n1')] })
-  await look()
+  await runChore()
   const pod = server.cluster.list('pods', 'n1')[0]!
   const worker = workerNameOf({ node: String(pod.spec.nodeName), name: pod.metadata.name })
   await engine.submit({ name: 'j2', stages: [stageIn('n2')] })
-  await look()
+  await runChore()
   const { claimed } = await engine.sync({ worker, queues: ['both'], claim: 2 })
   assert.equal(claimed.length, 2)
   for (const { id, epoch } of claimed) await engine.start(id, epoch)
-  await look()
+  await runChore()
   const losses = async () => Promise.all(claimed.map(async ({ id }) => (await engine.task(id)).losses))
   assert.deepEqual(await losses(), [0, 0])
   server.cluster.vanishPod(pod)
-  await look()
+  await runChore()
   assert.deepEqual(await losses(), [1, 1])
 })
 
 test('a worker that is called like a pod of a Job that nobody knows keeps its tasks', async t => {
-  const { engine, look } = await cluster(t)
+  const { engine, runChore } = await cluster(t)
   const { stages } = await engine.submit({ name: 'j', stages: [{ name: 's', run, runner: { kubernetes } }] })
-  await look()
+  await runChore()
   const worker = workerNameOf({ node: 'node-1', name: `${jobNameOf({ stageId: newId(), round: 1 })}-abcde` })
   const { claimed } = await engine.sync({ worker, queues: [stages[0]!.queue], claim: 1 })
   await engine.start(claimed[0]!.id, claimed[0]!.epoch)
-  await look()
+  await runChore()
   assert.equal((await engine.task(claimed[0]!.id)).losses, 0)
 })
 

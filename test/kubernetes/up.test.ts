@@ -9,13 +9,13 @@ import { eventually } from '../harness/eventually.ts'
 import { kubeconfigFor } from './runner-on.ts'
 import { startSmallApiServer } from './small-api-server.ts'
 
-const bounded = { timeout: 300_000 }
+const bounded = { timeout: 600_000 }
 
 async function upWith(t: TestContext, args: readonly string[], env: Record<string, string>) {
   const cluster = await startSmallApiServer(t, ['pawl'])
   const pawl = await cli(t, { KUBECONFIG: kubeconfigFor(t, cluster.url), ...env })
   const program = pawl.start(['up', '--port', '0', '--json', ...args])
-  const line = await program.said('where it serves', said => said.includes('"url"'), 180)
+  const line = await program.printed('where it serves', text => text.includes('"url"'))
   return { cluster, program, client: connect({ server: (JSON.parse(line) as { url: string }).url }) }
 }
 

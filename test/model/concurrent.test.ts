@@ -85,9 +85,9 @@ async function act(shared: Shared, { engine, name, looking }: Actor, command: Co
       return
     }
     case 'report': {
-      const started = command.starts.map(said => ({ ...lease(said), agoMs: said.agoMs }))
-      const beats = command.beats.map(said => ({ ...lease(said), progress: said.progress ?? 0 }))
-      const settled = command.settles.map(said => ({ ...lease(said), ...said.report, ranMs: said.ranMs }))
+      const started = command.starts.map(item => ({ ...lease(item), agoMs: item.agoMs }))
+      const beats = command.beats.map(item => ({ ...lease(item), progress: item.progress ?? 0 }))
+      const settled = command.settles.map(item => ({ ...lease(item), ...item.report, ranMs: item.ranMs }))
       const { refused } = await engine.sync({ worker: name, started, beats, settled })
       for (const { code, message } of refused) assert.equal(code, 'LEASE_LOST', message)
       return

@@ -1,8 +1,7 @@
 /** Processes that work on random jobs at the same time: workers that succeed, fail, release and die, operators, a babysitter. */
 import assert from 'node:assert/strict'
-import { ageLanes } from '../../src/babysitter/age-lanes.ts'
 import type { Chore } from '../../src/babysitter/chore.ts'
-import { endGraces, expireTasks } from '../../src/babysitter/chores.ts'
+import { ageLanes, endGraces, expireTasks } from '../../src/babysitter/chores.ts'
 import { jobDeadlines } from '../../src/babysitter/job-chores.ts'
 import { rescue } from '../../src/babysitter/rescue.ts'
 import type { Engine } from '../../src/engine/engine.ts'
@@ -73,14 +72,14 @@ function split<T>(items: readonly T[], isFirst: (item: T) => boolean): [T[], T[]
 /** A worker's report of a task; empty if the worker dies during it. */
 function reportOf(dice: Dice, { id, epoch, payload, type }: ClaimedTask): SettledTask[] {
   const { badLuck = 0.1 } = (payload ?? {}) as Partial<Load>
-  const said = { id, epoch, output: payload ?? null }
+  const report = { id, epoch, output: payload ?? null }
   if (!chance(dice, badLuck)) {
     const kind = dice.throw()
-    if (kind < 0.05) return [{ ...said, outcome: 'succeeded', partial: true }]
-    if (kind < 0.1) return [{ ...said, outcome: 'skipped' }]
+    if (kind < 0.05) return [{ ...report, outcome: 'succeeded', partial: true }]
+    if (kind < 0.1) return [{ ...report, outcome: 'skipped' }]
     if (kind < 0.15) return [{ id, epoch, outcome: 'released' }]
     const isMaking = kind < 0.17 && type !== 'undo'
-    return [{ ...said, outcome: 'succeeded', ...(isMaking && { spawn: [{ payload }] }) }]
+    return [{ ...report, outcome: 'succeeded', ...(isMaking && { spawn: [{ payload }] }) }]
   }
   const kind = dice.throw()
   if (kind < 0.2) return []
@@ -94,10 +93,10 @@ function reportOf(dice: Dice, { id, epoch, payload, type }: ClaimedTask): Settle
  * then is a fault, and is to be seen.
  */
 export async function babysit(crowd: Crowd, engine: Engine, signal: AbortSignal): Promise<void> {
-  const look = chores()
+  const runChores = chores()
   while (!signal.aborted) {
     if (chance(crowd.dice, 0.2)) await crowd.advance(whole(crowd.dice, 5, 40))
-    await look(engine)
+    await runChores(engine)
     await engine.sync({ worker: 'nobody', queues: ['none'], claim: 1, waitSeconds: 0.1 }, signal)
   }
 }

@@ -95,7 +95,7 @@ const patience = 10
 
 /** Nobody holds a job up any more: it is started, resumed, approved and sealed, and workers die no more. */
 async function untilAllHaveEnded(crowd: Crowd, engine: Engine, engines: readonly Engine[]) {
-  const look = chores([continueJobs(0)])
+  const runChores = chores([continueJobs(0)])
   const ends: Record<string, number> = {}
   let worked = 0
   crowd.paused.clear()
@@ -117,7 +117,7 @@ async function untilAllHaveEnded(crowd: Crowd, engine: Engine, engines: readonly
     ending.abort()
     worked += (await Promise.all(working)).reduce((sum, each) => sum + each, 0)
     await crowd.advance(100)
-    await look(engine)
+    await runChores(engine)
   }
   for (const { state } of await allJobs(engine)) ends[state] = (ends[state] ?? 0) + 1
   return { ends, worked }

@@ -43,7 +43,7 @@ class Undo extends Error {}
 /** The job as it is read under its lock; nothing is left to be done. What was counted for it is undone again. */
 async function openActs(sql: Sql, id: string): Promise<string[]> {
   const faults: string[] = []
-  const look = async (tx: Sql) => {
+  const readRules = async (tx: Sql) => {
     const { job, stages } = await LockedJob.lock(tx, id, 'test')
     const act = nextAct(
       job,
@@ -57,7 +57,7 @@ async function openActs(sql: Sql, id: string): Promise<string[]> {
     }
     throw new Undo()
   }
-  await sql.begin(look).catch(error => {
+  await sql.begin(readRules).catch(error => {
     if (!(error instanceof Undo)) throw error
   })
   return faults

@@ -21,7 +21,12 @@ test('whatever workers and operators do, the database does what the kernel decid
   t.mock.method(Math, 'random', () => 0.25)
 
   const stories = fc.array(command, { minLength: commands, maxLength: commands })
-  const holds = fc.asyncProperty(stories, async story => (await faultOf(story)) === undefined)
+  let first: unknown
+  const holds = fc.asyncProperty(stories, async story => {
+    const fault = await faultOf(story)
+    first ??= fault?.error
+    return fault === undefined
+  })
   const options = { seed, numRuns: runs, unbiased: true, endOnFailure: true, ...(path !== undefined && { path }) }
   const { failed, counterexample, counterexamplePath } = await fc.check(holds, options)
   if (!failed) return
@@ -29,7 +34,7 @@ test('whatever workers and operators do, the database does what the kernel decid
   console.error(replay)
   const shortest = await shorten(counterexample![0], async story => (await faultOf(story))?.told, 60)
   const lines = shortest.map(command => JSON.stringify(command))
-  assert.fail(new Error([replay, ...lines].join('\n'), { cause: (await faultOf(shortest))?.error }))
+  assert.fail(new Error([replay, ...lines].join('\n'), { cause: (await faultOf(shortest))?.error ?? first }))
 })
 
 /** Tells a story; if the two do not agree, answers with why, and with how many commands were told by then. */

@@ -4,10 +4,10 @@
  */
 import assert from 'node:assert/strict'
 import type { TaskFacts, Verdict } from '../../src/kernel/decide.ts'
-import { eventType } from '../../src/kernel/event.ts'
 import { edgesOf } from '../../src/kernel/lifecycle.ts'
 import { resolveSettings, type TaskSettings } from '../../src/kernel/settings.ts'
 import { type TaskState, taskLifecycle } from '../../src/kernel/task.ts'
+import { eventType } from '../harness/event-type.ts'
 
 export interface ModelEvent {
   readonly seq: number
@@ -111,7 +111,7 @@ export interface NewModelTask {
   readonly queue: string
   readonly priority: number
   readonly key: string | undefined
-  readonly said: Partial<TaskSettings>
+  readonly options: Partial<TaskSettings>
   readonly runInSeconds: number | undefined
   readonly payload: unknown
 }
@@ -121,7 +121,7 @@ export function enqueue(model: Model, id: string, item: NewModelTask): { id: str
   const { queue, priority, key, payload } = item
   const holder = key === undefined ? undefined : holderOf(model, queue, key)
   if (holder !== undefined) return { id: holder.id, state: holder.state, was: true }
-  const settings = resolveSettings(model.types[queue] ?? null, item.said)
+  const settings = resolveSettings(model.types[queue] ?? null, item.options)
   const task: ModelTask = {
     ...{ id, queue, priority, key, settings, payload, events: [] },
     ...{ state: 'queued', seq: 0, round: 1, epoch: 0, failures: 0, losses: 0, careful: false, partial: false },
@@ -149,7 +149,7 @@ export function takeKey(model: Model, task: ModelTask): void {
   if (task.key !== undefined) model.keys.set(slot(task.queue, task.key), task.id)
 }
 
-interface Said {
+interface EventFacts {
   readonly ts: number
   readonly actor: string
   readonly cause: string
@@ -160,10 +160,10 @@ interface Said {
 const edges = edgesOf(taskLifecycle)
 
 /** One transition, or a request that moves nothing: the event, and what follows from the table. */
-export function record(task: ModelTask, to: TaskState, said: Said): void {
+export function record(task: ModelTask, to: TaskState, facts: EventFacts): void {
   const from = task.events.length === 0 ? null : task.state
   if (from === null) assert.ok((taskLifecycle.initial as readonly string[]).includes(to))
-  else if (from === to) assert.ok(said.type !== undefined, `${from} again needs a type of its own`)
+  else if (from === to) assert.ok(facts.type !== undefined, `${from} again needs a type of its own`)
   else {
     const edge = edges.find(edge => edge.from === from && edge.to === to)
     assert.ok(edge, `${from} -> ${to} is not a move`)
@@ -172,15 +172,15 @@ export function record(task: ModelTask, to: TaskState, said: Said): void {
   }
   task.seq += 1
   task.state = to
-  const last = task.events.at(-1)?.ts ?? said.ts
-  const { type = eventType('task', to), actor, cause, payload = {} } = said
+  const last = task.events.at(-1)?.ts ?? facts.ts
+  const { type = eventType('task', to), actor, cause, payload = {} } = facts
   task.events.push({
     seq: task.seq,
     type,
     from,
     to,
     epoch: task.epoch,
-    ts: Math.max(last, said.ts),
+    ts: Math.max(last, facts.ts),
     actor,
     cause,
     payload,

@@ -51,16 +51,16 @@ export async function step(world: World, command: Command): Promise<void> {
       )
     }
     case 'dead-letter': {
-      const said = { reasonCode: command.reasonCode, reason: 'by hand' }
-      const decide = (task: ModelTask) => deadLetter(factsOf(task), said)
-      return control(world, command.pick, 'deadLetter', decide, id => world.engine.deadLetter(id, said))
+      const reasons = { reasonCode: command.reasonCode, reason: 'by hand' }
+      const decide = (task: ModelTask) => deadLetter(factsOf(task), reasons)
+      return control(world, command.pick, 'deadLetter', decide, id => world.engine.deadLetter(id, reasons))
     }
     case 'redrive':
       return redrive(world, command)
     case 'pass':
       return setClock(world, world.model.clock + 1000 * command.seconds)
     case 'rescue':
-      return lookForLost(world, command.sightedSeconds)
+      return rescueLost(world, command.sightedSeconds)
     case 'expire':
       return chore(world, expireTasks, 'expired', task =>
         task.endedAt === null && isPast(world, task.expireAt) ? expire(factsOf(task)) : undefined,
@@ -93,8 +93,12 @@ async function queue({ engine, model }: World, { items }: Of<'enqueue'>): Promis
     if (!isKnown) model.lanes.push(lane)
   }
   for (const [n, item] of items.entries()) {
-    const { retry, ...said } = kinds[item.kind]!
-    const { id, state, was } = enqueue(model, answers[n]!.id, { ...item, said: { ...said, ...retry }, payload: { n } })
+    const { retry, ...options } = kinds[item.kind]!
+    const { id, state, was } = enqueue(model, answers[n]!.id, {
+      ...item,
+      options: { ...options, ...retry },
+      payload: { n },
+    })
     assert.deepEqual(answers[n], { id, state, deduplicated: was })
   }
 }
@@ -173,8 +177,8 @@ async function redrive(world: World, { picks, dryRun, payload, rate }: Of<'redri
     foretell(world, id, decide)
     task.runAt += 1000 * runInSeconds
   }
-  const said = answer.refused.map(({ id, code }) => ({ id, code }))
-  assert.deepEqual([answer.dryRun, answer.redriven, said], [dryRun, redriven, refused])
+  const named = answer.refused.map(({ id, code }) => ({ id, code }))
+  assert.deepEqual([answer.dryRun, answer.redriven, named], [dryRun, redriven, refused])
 }
 
 /** A dry run counts those before it as done: what comes back twice, or to a key that has just been taken, is refused. */
@@ -192,21 +196,21 @@ function dryVerdictOn(world: World, id: string, decide: (task: ModelTask) => Ver
 
 /** A redrive with another payload: the edit is an event of its own. */
 function edit({ model }: World, task: ModelTask, payload: unknown): void {
-  const said = { type: 'task.payload_edited', actor: 'operator', cause: 'redrive', payload: { before: task.payload } }
-  record(task, task.state, { ts: model.clock, ...said })
+  const event = { type: 'task.payload_edited', actor: 'operator', cause: 'redrive', payload: { before: task.payload } }
+  record(task, task.state, { ts: model.clock, ...event })
   task.payload = payload
 }
 
 /** A babysitter that has seen everything for so long; what it finds that was lost before is not charged. */
-async function lookForLost(world: World, sightedSeconds: number): Promise<void> {
+async function rescueLost(world: World, sightedSeconds: number): Promise<void> {
   const { engine, model } = world
   const blindSeconds = [0, 9, 18]
-  const looks = sightedSeconds > 1e6 ? [0] : [...blindSeconds, 20 + sightedSeconds]
+  const moments = sightedSeconds > 1e6 ? [0] : [...blindSeconds, 20 + sightedSeconds]
   let now = 0
-  const looking = rescue({ now: () => now, beginsBlind: looks.length > 1 })
-  for (const at of looks) {
+  const looking = rescue({ now: () => now, beginsBlind: moments.length > 1 })
+  for (const at of moments) {
     now = at * 1000
-    if (at === looks.at(-1)) break
+    if (at === moments.at(-1)) break
     assert.deepEqual(await looking.run(engine.context), { rescued: 0, isBlind: true })
   }
   const isLost = (task: ModelTask) => isPast(world, task.leaseUntil)

@@ -105,22 +105,22 @@ const same = (one: Lease) => (other: Lease) => one.id === other.id && one.epoch 
 export async function report(world: World, command: Of<'report'>): Promise<void> {
   const { engine, model } = world
   const worker = workers[command.worker]!
-  const lease = <P extends Pick>({ n, fitting, ...said }: P) => ({ ...said, ...pickLease(model, { n, fitting }) })
-  const saidSettled = command.settles.map(lease)
-  const saidStarted = command.starts.map(lease)
+  const lease = <P extends Pick>({ n, fitting, ...rest }: P) => ({ ...rest, ...pickLease(model, { n, fitting }) })
+  const settleReports = command.settles.map(lease)
+  const startReports = command.starts.map(lease)
   // A beat passes over a row that is locked, and a settle locks the row even of a lease that was lost.
-  const saidBeats = command.beats
+  const beatReports = command.beats
     .map(lease)
-    .filter(({ id, epoch }) => saidSettled.every(item => item.id !== id || item.epoch === epoch))
+    .filter(({ id, epoch }) => settleReports.every(item => item.id !== id || item.epoch === epoch))
   const answer = await engine.sync({
-    ...{ worker, started: saidStarted, beats: saidBeats.map(withoutUndefined) },
-    settled: saidSettled.map(({ report, ...said }) => ({ ...said, ...report })),
+    ...{ worker, started: startReports, beats: beatReports.map(withoutUndefined) },
+    settled: settleReports.map(({ report, ...rest }) => ({ ...rest, ...report })),
   })
   // Repeated reports about a lease count once. Two beats are merged, and a later value wins.
-  const settled = merged(saidSettled, ({ id, epoch, report }) => `${id} ${epoch} ${report.outcome}`)
-  const started = merged(saidStarted, ({ id, epoch }) => `${id} ${epoch}`)
+  const settled = merged(settleReports, ({ id, epoch, report }) => `${id} ${epoch} ${report.outcome}`)
+  const started = merged(startReports, ({ id, epoch }) => `${id} ${epoch}`)
   const beats = merged(
-    saidBeats,
+    beatReports,
     ({ id, epoch }) => `${id} ${epoch}`,
     (first, later) => ({ ...first, ...withoutUndefined(later) }),
   )

@@ -23,8 +23,8 @@ export async function inWorld(live: (world: World) => Promise<void>): Promise<vo
   try {
     // A hint may hide a task for a second; the claims of the model are exact.
     Object.assign(opened.engine.context, { hints: { current: () => [], learn: () => {} } })
-    const { retry, ...said } = typed
-    const model = newModel(Date.UTC(2030, 0, 1), { typed: { ...said, ...retry } as Model['types'][string] })
+    const { retry, ...settings } = typed
+    const model = newModel(Date.UTC(2030, 0, 1), { typed: { ...settings, ...retry } as Model['types'][string] })
     const world = { ...opened, model, sessionIds: workers.map(() => randomUUID()), syncIds: workers.map(() => 0) }
     await setClock(world, model.clock)
     await world.engine.putTaskType('typed', typed)

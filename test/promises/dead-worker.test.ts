@@ -10,10 +10,10 @@ import { ended, eventually } from '../harness/eventually.ts'
 import { type Fresh, fresh } from '../harness/fresh.ts'
 import { startProgram } from '../harness/program.ts'
 
-const bounded = { timeout: 180_000 }
+const bounded = { timeout: 600_000 }
 const short = { leaseSeconds: 5, heartbeatSeconds: 1, retry: { delaySeconds: 0 } }
 
-interface Said {
+interface Line {
   readonly word: string
   readonly parts?: readonly string[]
   readonly refused?: readonly string[]
@@ -22,7 +22,7 @@ interface Said {
 
 function startWorkerProcess(t: TestContext, { url, schema }: Fresh, size: { concurrency: number; buffer: number }) {
   const ask: WorkerProgram = { database: url!, schema, ...size }
-  return startProgram<Said>(t, 'faults/programs/worker.js', ask, line => JSON.parse(line))
+  return startProgram<Line>(t, 'faults/programs/worker.js', ask, line => JSON.parse(line))
 }
 
 async function queue({ engine }: Fresh, payloads: readonly string[]): Promise<string[]> {
@@ -69,11 +69,14 @@ test('a worker that was stopped while its task went to another changes nothing, 
   assert.deepEqual([before.state, before.owner, before.epoch, before.losses], ['running', 'heir', 2, 1])
 
   zombie.signal('SIGCONT')
-  const refusedOnly = ({ refused }: Said) => refused?.length === 1 && refused[0] === 'LEASE_LOST'
-  const refusedFor = (part: string) => (line: Said) => line.parts?.includes(part) === true && refusedOnly(line)
-  await zombie.said('its heartbeat was refused', refusedFor('beats'))
-  await zombie.said('its settle was refused', refusedFor('settled'))
-  assert.equal((await zombie.said('its checkpoint was refused', line => line.word === 'checkpoint')).code, 'LEASE_LOST')
+  const refusedOnly = ({ refused }: Line) => refused?.length === 1 && refused[0] === 'LEASE_LOST'
+  const refusedFor = (part: string) => (line: Line) => line.parts?.includes(part) === true && refusedOnly(line)
+  await zombie.printed('its heartbeat was refused', refusedFor('beats'))
+  await zombie.printed('its settle was refused', refusedFor('settled'))
+  assert.equal(
+    (await zombie.printed('its checkpoint was refused', line => line.word === 'checkpoint')).code,
+    'LEASE_LOST',
+  )
   assert.deepEqual(await wholeTask(), before)
 
   const { refused } = await sync({

@@ -4,7 +4,7 @@ import { killEmbedded } from '../faults/embedded-story.ts'
 import { killFleet } from '../faults/fleet-story.ts'
 import { needsServer } from '../harness/databases.ts'
 
-const bounded = { timeout: 300_000 }
+const bounded = { timeout: 600_000 }
 
 test(
   'servers and workers are killed: every acknowledged task ends once, as its handler said',

@@ -164,7 +164,7 @@ async function babysit({ sql, advance }: Movable, sitters: readonly Engine[], ch
       for (const chore of [looking, expireTasks, endGraces]) assert.equal((await chore.run(context)).failed, 0)
     }
   })
-  for (let looks = 0; looks < 1000; looks++) {
+  for (let turns = 0; turns < 1000; turns++) {
     const [open] = await sql<{ n: number }>`select count(*) as n from pawl.task where ended_at is null`
     if (open!.n === 0 && !isAsking) return
     await advance(1 + Math.floor(chance.throw() * 6))

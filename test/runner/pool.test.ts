@@ -5,7 +5,7 @@ import { type Run, type RunResult, runPool } from './pool.ts'
 import { isGood, titleList, totalLine } from './summary.ts'
 
 const build = fileURLToPath(new URL('../..', import.meta.url))
-const bounded = { timeout: 180_000 }
+const bounded = { timeout: 600_000 }
 
 const program = (name: string): Run => ({ file: `test/runner/programs/${name}`, database: 'postgres 18' })
 

@@ -31,6 +31,7 @@ const fullFolders = [
   'test/model',
   'test/package',
   'test/scale',
+  'test/transactions',
 ]
 
 /** Files that change something process-wide, with the reason. Each runs in a process of its own. */

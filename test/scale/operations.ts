@@ -202,6 +202,10 @@ export const filtered: Record<string, readonly [items: number, ask: Ask]> = {
   'tasks by correlation': [50, engine => engine.tasks({ correlationId: 'none', limit: 50 })],
   'tasks that failed': [50, engine => engine.tasks({ state: 'failed', limit: 50 })],
   'tasks that failed, counted': [50, engine => engine.tasks({ state: 'failed', limit: 50, total: true })],
+  'tasks that are queued': [50, engine => engine.tasks({ state: 'queued', limit: 50 })],
+  'tasks that are blocked': [50, engine => engine.tasks({ state: 'blocked', limit: 50 })],
+  'tasks that are held': [50, engine => engine.tasks({ state: ['assigned', 'running'], limit: 50 })],
+  'tasks of a queue that does not exist': [50, engine => engine.tasks({ queue: 'none', limit: 50 })],
   'dead letters of a type': [200, engine => engine.deadLetters({ type: 'ended', limit: 50 })],
   'tasks of a job in a state': [
     30,

@@ -8,10 +8,10 @@ import { runInKubernetes } from '../../src/babysitter/run-in-kubernetes.ts'
 import type { CommandPayload } from '../../src/kernel/datum.ts'
 import type { ClaimedTask } from '../../src/protocol/tasks/sync.ts'
 import type { TaskView } from '../../src/protocol/tasks/tasks.ts'
-import { jobNameOf, workerNameOf } from '../../src/runners/names.ts'
-import { doFileChores, folder, putOut, said } from '../harness/files.ts'
+import { jobNameOf } from '../../src/runners/names.ts'
+import { artifactOf, doFileChores, folder, putOut } from '../harness/files.ts'
 import { fresh } from '../harness/fresh.ts'
-import { runnerOn } from '../kubernetes/runner-on.ts'
+import { runnerOn, workerNameOf } from '../kubernetes/runner-on.ts'
 import type { KubeObject } from '../kubernetes/shapes.ts'
 import { startSmallApiServer } from '../kubernetes/small-api-server.ts'
 
@@ -183,7 +183,7 @@ test('falconeri 002, Datum Status: Error → Ready: babysitter re-queues datum f
 test('falconeri 002, Output File Status: (created) → Running: output file registered via POST /datums/{id}/output_files', async t => {
   const { engine, reserve, files } = await pipeline(t)
   const datum = await reserve()
-  const artifacts = [said(datum, 'x', 'registered')]
+  const artifacts = [artifactOf(datum, 'x', 'registered')]
   await engine.reportArtifacts(datum.id, datum.epoch, { artifacts })
   assert.deepEqual(await files(datum.id), ['x registered'])
   await assert.rejects(engine.reportArtifacts(datum.id, datum.epoch + 1, { artifacts }), { code: 'LEASE_LOST' })
@@ -204,7 +204,7 @@ test('falconeri 002, Output File Status: Running → Error: upload fails, report
   const datum = await reserve()
   const report = (state: 'registered' | 'error') =>
     engine.reportArtifacts(datum.id, datum.epoch, {
-      artifacts: [{ ...said(datum, 'x', state), error: 'no such bucket' }],
+      artifacts: [{ ...artifactOf(datum, 'x', state), error: 'no such bucket' }],
     })
   await report('registered')
   await report('error')

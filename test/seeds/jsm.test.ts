@@ -12,23 +12,23 @@ import { taskIn } from '../harness/task-in.ts'
 type Task = HeldTask & { readonly queue: string }
 type Act = (f: Fresh, task: Task) => Promise<unknown>
 
-const says =
-  (said: Omit<SettledTask, 'id' | 'epoch'>): Act =>
+const reports =
+  (report: Omit<SettledTask, 'id' | 'epoch'>): Act =>
   async (f, { id, epoch }) =>
-    assert.deepEqual((await f.sync({ settled: [{ id, epoch, ...said }] })).refused, [])
-const fails = (error: object) => says({ outcome: 'failed', error: { message: 'no', ...error } })
+    assert.deepEqual((await f.sync({ settled: [{ id, epoch, ...report }] })).refused, [])
+const fails = (error: object) => reports({ outcome: 'failed', error: { message: 'no', ...error } })
 const claimed: Act = (f, { queue }) => claim(f, [queue], 1)
 const started: Act = (f, { id, epoch }) => f.sync({ started: [{ id, epoch }] })
 const stopped: Act = (f, { id }) => f.engine.cancel(id, { mode: 'hard' })
 const setAside: Act = (f, { id }) => f.engine.deadLetter(id, { reasonCode: 'policy_violation' })
-const corrupt = says({ outcome: 'dead_lettered', error: { message: 'odd', reasonCode: 'parse_error' } })
+const corrupt = reports({ outcome: 'dead_lettered', error: { message: 'odd', reasonCode: 'parse_error' } })
 
 const rows: [row: string, from: TaskState, act: Act, to: TaskState][] = [
   ['queued → assigned, when a claim succeeds and a lease is acquired', 'queued', claimed, 'assigned'],
   ['assigned → running, when the worker acknowledges its start', 'assigned', started, 'running'],
-  ['running → succeeded', 'running', says({ outcome: 'succeeded' }), 'succeeded'],
+  ['running → succeeded', 'running', reports({ outcome: 'succeeded' }), 'succeeded'],
   ['running → failed, by a PermanentError', 'running', fails({ permanent: true }), 'failed'],
-  ['running → cancelled, by its worker after a signal', 'running', says({ outcome: 'cancelled' }), 'cancelled'],
+  ['running → cancelled, by its worker after a signal', 'running', reports({ outcome: 'cancelled' }), 'cancelled'],
   ['queued → cancelled, by policy or user', 'queued', stopped, 'cancelled'],
   ['assigned → cancelled, by policy or user', 'assigned', stopped, 'cancelled'],
   ['running → cancelled, by policy or user', 'running', stopped, 'cancelled'],

@@ -1,11 +1,10 @@
 /** Seed 000, the Marie scheduler: its table of valid transitions, and its rules for time, retries, branches and outcomes. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ageLanes } from '../../src/babysitter/age-lanes.ts'
-import { expireTasks, retention } from '../../src/babysitter/chores.ts'
+import { ageLanes, expireTasks, retention } from '../../src/babysitter/chores.ts'
 import { jobDeadlines } from '../../src/babysitter/job-chores.ts'
 import { rescue } from '../../src/babysitter/rescue.ts'
-import { finalStates, isFinal, isGoodFinal, wasExecuted } from '../../src/kernel/lifecycle.ts'
+import { isFinal, isGoodFinal, statesOf as statesIn, wasExecuted } from '../../src/kernel/lifecycle.ts'
 import { type TaskState, taskLifecycle } from '../../src/kernel/task.ts'
 import type { HeldTask } from '../../src/protocol/tasks/sync.ts'
 import { type Fresh, fresh } from '../harness/fresh.ts'
@@ -19,7 +18,7 @@ const work = { retry, expireInSeconds: 3600, leaseSeconds: 9000, heartbeatSecond
 type Task = HeldTask & { readonly queue: string }
 type Act = (f: Fresh, task: Task) => Promise<unknown>
 
-const says =
+const reports =
   (outcome: 'succeeded' | 'skipped' | 'failed', permanent = false): Act =>
   async (f, { id, epoch }) => {
     const error = { message: 'Connection timeout', permanent }
@@ -44,10 +43,10 @@ const rows: [row: string, from: TaskState, act: Act, to: TaskState][] = [
   ['CREATED → ACTIVE when it is scheduled and dispatched', 'queued', dispatched, 'assigned'],
   ['CREATED → EXPIRED when its TTL is exceeded before scheduling', 'queued', liveIsOver, 'expired'],
   ['CREATED → CANCELLED by a user', 'queued', cancelled, 'cancelled'],
-  ['ACTIVE → COMPLETED by a successful execution', 'running', says('succeeded'), 'succeeded'],
-  ['ACTIVE → SKIPPED when its branch condition is not met', 'running', says('skipped'), 'skipped'],
-  ['ACTIVE → RETRY when execution failed and retries remain', 'running', says('failed'), 'retrying'],
-  ['ACTIVE → FAILED when execution failed and no retries are left', 'running', says('failed', true), 'failed'],
+  ['ACTIVE → COMPLETED by a successful execution', 'running', reports('succeeded'), 'succeeded'],
+  ['ACTIVE → SKIPPED when its branch condition is not met', 'running', reports('skipped'), 'skipped'],
+  ['ACTIVE → RETRY when execution failed and retries remain', 'running', reports('failed'), 'retrying'],
+  ['ACTIVE → FAILED when execution failed and no retries are left', 'running', reports('failed', true), 'failed'],
   ['RETRY → ACTIVE when the retry is scheduled and dispatched', 'retrying', dispatched, 'assigned'],
   ['RETRY → EXPIRED when its TTL is exceeded during the wait', 'retrying', liveIsOver, 'expired'],
   ['RETRY → CANCELLED by a user', 'retrying', cancelled, 'cancelled'],
@@ -65,7 +64,7 @@ for (const [row, from, act, to] of rows) {
   })
 }
 
-for (const state of finalStates(taskLifecycle)) {
+for (const state of statesIn(taskLifecycle, 'final')) {
   test(`marie 000: ${state} is terminal: it is not dispatched, does not expire and cannot be cancelled`, async t => {
     const f = await fresh(t)
     const { id, queue } = await taskIn(f, state, work)
@@ -95,7 +94,7 @@ test('marie 000: retries wait 5, 10, 20 seconds, and after retry_limit 3 it is F
   const waits: number[] = []
   for (let attempt = 1; attempt <= 4; attempt++) {
     const [held] = await claim(f, [queue], 1)
-    await says('failed')(f, { ...held!, queue })
+    await reports('failed')(f, { ...held!, queue })
     const { state, runAt, changedAt } = await f.engine.task(id)
     if (state !== 'retrying') break
     waits.push(Math.round((Date.parse(runAt) - Date.parse(changedAt)) / 1000))

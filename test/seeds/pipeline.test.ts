@@ -57,7 +57,7 @@ test('pipeline 003, job: [*] → PENDING → RUNNING → COMPLETED, when all sta
 
 /** Paths to the end: the input, the outcomes of the stages, and that of the job. Stages that are not named succeed. */
 const skippedBoth = { evaluation: 'skipped', optimization: 'skipped' }
-const paths: [title: string, input: object, said: Partial<Record<Name, Word>>, job: string, stages: object][] = [
+const paths: [title: string, input: object, outcomes: Partial<Record<Name, Word>>, job: string, stages: object][] = [
   ['all completed, evaluation and optimization on → COMPLETED', all, {}, 'succeeded', {}],
   ['all completed, optimization off → COMPLETED', evaluated, {}, 'succeeded', { optimization: 'skipped' }],
   ['all completed, evaluation off → COMPLETED', plain, {}, 'succeeded', skippedBoth],
@@ -105,10 +105,10 @@ const paths: [title: string, input: object, said: Partial<Record<Name, Word>>, j
   ),
 ]
 
-for (const [title, input, said, job, stages] of paths) {
+for (const [title, input, outcomes, job, stages] of paths) {
   test(`pipeline 003, flowchart: ${title}`, async t => {
     const { f, id } = await submitted(t, input)
-    const ran = await work(f, names, name => said[name] ?? 'succeeded')
+    const ran = await work(f, names, name => outcomes[name] ?? 'succeeded')
     const ended = { ...every('succeeded'), ...stages }
     assert.deepEqual(await ends(f, id), { job, ...ended })
     assert.deepEqual(

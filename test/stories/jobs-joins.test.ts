@@ -1,7 +1,7 @@
 /** The needs of a stage: every join with every outcome of its needs, as in the design. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { isMet, needsOf } from '../../src/kernel/needs.ts'
+import { isMet, needsOf } from '../../src/kernel/advance.ts'
 import type { Join } from '../../src/kernel/plan.ts'
 import type { StageState } from '../../src/kernel/stage.ts'
 import type { StageSpec } from '../../src/spec/job-spec.ts'
@@ -115,7 +115,7 @@ async function makeEnd(f: Fresh): Promise<void> {
 }
 
 for (const join of joins) {
-  test(`through the engine, join: ${join} with every pair of outcomes`, { timeout: 120_000 }, async t => {
+  test(`through the engine, join: ${join} with every pair of outcomes`, { timeout: 600_000 }, async t => {
     const f = await fresh(t)
     const jobs: { id: string; pair: string[] }[] = []
     for (const pair of outcomes.flatMap(one => outcomes.map(two => [one, two]))) {

@@ -8,7 +8,7 @@ import { eventually } from '../harness/eventually.ts'
 import { fresh } from '../harness/fresh.ts'
 import { openTransaction } from '../harness/open-transaction.ts'
 
-const bounded = { timeout: 120_000 }
+const bounded = { timeout: 600_000 }
 const id = '0198c0de-0000-4000-8000-00000000000a'
 const payloads = Array.from({ length: 5500 }, (_, n) => n)
 

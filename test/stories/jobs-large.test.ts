@@ -5,9 +5,9 @@ import type { JobSpec } from '../../src/spec/job-spec.ts'
 import { dice, seed } from '../harness/dice.ts'
 import { eventually } from '../harness/eventually.ts'
 import { type Fresh, fresh } from '../harness/fresh.ts'
-import { claim, saidBy, say, stageOf, statesOf, workOff } from '../harness/jobs.ts'
+import { claim, reportOf, say, stageOf, statesOf, workOff } from '../harness/jobs.ts'
 
-const bounded = { timeout: 240_000 }
+const bounded = { timeout: 600_000 }
 const upTo = (count: number) => Array.from({ length: count }, (_, n) => n)
 
 async function submit({ engine }: Fresh, stages: JobSpec['stages'] & object, more: Partial<JobSpec> = {}) {
@@ -204,7 +204,7 @@ test('while workers settle and operators interfere, all at once, every job comes
       for (const task of await claim(f, ['w'], 4)) {
         const words = ['succeeded', 'succeeded', 'succeeded', 'failed', 'released', 'partial', 'skipped'] as const
         const { id, epoch } = task
-        await f.sync({ settled: [{ id, epoch, ...saidBy(words[chance.below(words.length)]!) }] })
+        await f.sync({ settled: [{ id, epoch, ...reportOf(words[chance.below(words.length)]!) }] })
       }
     }
   }

@@ -5,9 +5,9 @@ import { expireTasks } from '../../src/babysitter/chores.ts'
 import { advanceJob } from '../../src/engine/jobs/advance-job.ts'
 import type { StageSpec } from '../../src/spec/job-spec.ts'
 import { type Fresh, fresh } from '../harness/fresh.ts'
-import { claim, saidBy, say, statesOf, type Word, workOff } from '../harness/jobs.ts'
+import { claim, reportOf, say, statesOf, type Word, workOff } from '../harness/jobs.ts'
 
-const bounded = { timeout: 180_000 }
+const bounded = { timeout: 600_000 }
 const taskWords = ['succeeded', 'partial', 'skipped', 'failed', 'dead_lettered', 'cancelled', 'expired'] as const
 type TaskWord = (typeof taskWords)[number]
 const badWords: readonly TaskWord[] = ['failed', 'dead_lettered', 'cancelled', 'expired']
@@ -33,7 +33,7 @@ async function makeEnd(f: Fresh, queue: string): Promise<void> {
   for (let tasks = await claim(f, [queue], 1000); tasks.length > 0; tasks = await claim(f, [queue], 1000)) {
     const settled = tasks
       .filter(({ payload }) => payload !== 'expired')
-      .map(({ id, epoch, payload }) => ({ id, epoch, ...saidBy(payload as Word) }))
+      .map(({ id, epoch, payload }) => ({ id, epoch, ...reportOf(payload as Word) }))
     assert.deepEqual((await f.sync({ settled })).refused, [])
   }
 }
@@ -61,7 +61,7 @@ test('every mixture of up to three tasks names its stage, with every tolerance',
   await makeEnd(f, 'work')
   await f.advance(5001)
   // A read may find only what has ended so far; the next one continues.
-  for (let look = 0; look < 10; look++) await expireTasks.run(f.engine.context)
+  for (let turn = 0; turn < 10; turn++) await expireTasks.run(f.engine.context)
   const job = await f.engine.job(id)
   assert.deepEqual(
     job.stages.map(({ name, state }) => `${name}: ${state}`),
@@ -96,7 +96,7 @@ test('every mixture of stages names its job', bounded, async t => {
     const { id, stages } = await f.engine.submit({ name: `${mixture}`, stages: words.map(stageThatEnds) })
     jobs.push({ id, words, stageIds: stages.map(stage => stage.id) })
   }
-  for (const word of ['succeeded', 'partial', 'failed?'] as const) await workOff(f, word, saidOf(word))
+  for (const word of ['succeeded', 'partial', 'failed?'] as const) await workOff(f, word, wordFor(word))
   for (const { words, stageIds } of jobs) {
     const stageId = stageIds[words.indexOf('cancelled?')]
     if (stageId !== undefined) await f.engine.cancelStage(stageId)
@@ -106,7 +106,7 @@ test('every mixture of stages names its job', bounded, async t => {
   for (const { id, words } of jobs) assert.equal((await f.engine.job(id)).state, jobEnd(words), words.join())
 })
 
-const saidOf = (word: 'succeeded' | 'partial' | 'failed?'): Word => (word === 'failed?' ? 'failed' : word)
+const wordFor = (word: 'succeeded' | 'partial' | 'failed?'): Word => (word === 'failed?' ? 'failed' : word)
 
 test('looking again finds nothing to change, whatever state a job is in', async t => {
   const f = await fresh(t)
@@ -120,32 +120,32 @@ test('looking again finds nothing to change, whatever state a job is in', async 
     ],
   })
   const seen: string[] = []
-  const look = async () => {
+  const turn = async () => {
     const before = await f.engine.job(id)
     await advanceJob(f.engine.context, id, 'test')
     const { changedAt: _, ...after } = await f.engine.job(id)
     assert.deepEqual({ ...after, changedAt: before.changedAt }, before)
     seen.push((await statesOf(f, id)).split(':')[0]!)
   }
-  await look()
+  await turn()
   const [one, two] = await claim(f, ['a'])
   await f.sync({ started: [{ id: one!.id, epoch: one!.epoch }] })
-  await look()
+  await turn()
   await f.engine.pauseJob(id)
-  await look()
+  await turn()
   await f.engine.resumeJob(id)
   const settled = [one!, two!].map(task => ({ id: task.id, epoch: task.epoch, outcome: 'succeeded' as const }))
   await f.sync({ settled })
   const { stages } = await f.engine.job(id)
   await f.engine.addTasks(stages[3]!.id, [{ payload: 1 }])
   const [held] = await claim(f, ['d'])
-  await look()
+  await turn()
   await f.engine.reject(stages[1]!.id)
-  await look()
+  await turn()
   await f.sync({ settled: [{ id: held!.id, epoch: held!.epoch, outcome: 'released' }] })
-  await look()
+  await turn()
   assert.equal(await workOff(f, 'undo'), 2)
-  await look()
+  await turn()
   assert.deepEqual(seen, ['pending', 'running', 'paused', 'running', 'stopping', 'compensating', 'failed'])
 })
 

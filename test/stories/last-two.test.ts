@@ -28,10 +28,10 @@ for (const { name, second, end } of ways) {
         let seenByBoth = 0
         for (let job = 0; job < jobs; job++) {
           const { jobId, first, other } = await submitAndClaim(engine)
-          const look = async () => (await engine.job(jobId)).stages.map(({ state }) => state)
+          const readStates = async () => (await engine.job(jobId)).stages.map(({ state }) => state)
           const [seenByLeft, seenByRight] = await Promise.all([
-            settleAndLook(left, first, { outcome: 'succeeded' }, look),
-            settleAndLook(right, other, second, look),
+            settleAndRead(left, first, { outcome: 'succeeded' }, readStates),
+            settleAndRead(right, other, second, readStates),
           ])
           const isLeftLater = seenByLeft.at > seenByRight.at
           const later = isLeftLater ? seenByLeft : seenByRight
@@ -67,16 +67,16 @@ async function submitAndClaim(engine: Engine): Promise<{ jobId: string; first: C
 }
 
 /** Settles a task, and reads at once on another connection: the answer must not come before its effects are visible. */
-async function settleAndLook(
+async function settleAndRead(
   engine: Engine,
   { id, epoch }: ClaimedTask,
-  said: (typeof ways)[number]['second'],
-  look: () => Promise<string[]>,
+  report: (typeof ways)[number]['second'],
+  readStates: () => Promise<string[]>,
 ): Promise<{ at: number; states: string[] }> {
-  const { refused } = await engine.sync({ worker: 'w', settled: [{ id, epoch, ...said }] })
+  const { refused } = await engine.sync({ worker: 'w', settled: [{ id, epoch, ...report }] })
   assert.deepEqual(refused, [])
   const at = performance.now()
-  return { at, states: await look() }
+  return { at, states: await readStates() }
 }
 
 /** The number of events of each kind: ends and openings. */

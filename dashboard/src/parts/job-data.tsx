@@ -4,6 +4,7 @@ import { useQueries } from '@tanstack/react-query'
 import { sanitize } from '../../../src/kernel/sanitize.ts'
 import type { JobView } from '../../../src/protocol/jobs/jobs.ts'
 import { api } from '../server.ts'
+import { wholePage } from '../whole-page.ts'
 import { Json } from './json.tsx'
 
 const mostOutputs = 20
@@ -28,7 +29,8 @@ function Outputs({ job }: { job: JobView }) {
   const read = useQueries({
     queries: last.map(({ id }) => ({
       queryKey: ['outputs', id],
-      queryFn: () => api.stageTasks(id, { state: 'succeeded', order: 'oldest', limit: mostOutputs }),
+      queryFn: () =>
+        wholePage(page => api.stageTasks(id, { state: 'succeeded', order: 'oldest', ...page }), { limit: mostOutputs }),
     })),
   })
   return last.map(({ id, name, output, progress }, index) => {

@@ -7,6 +7,7 @@ import { memo, useRef } from 'react'
 import { Link } from 'wouter'
 import { sanitize } from '../../../src/kernel/sanitize.ts'
 import type { Page, TaskView } from '../../../src/protocol/tasks/tasks.ts'
+import { wholePage } from '../whole-page.ts'
 import { Fault } from './fault.tsx'
 import { State } from './state.tsx'
 import { Ago } from './when.tsx'
@@ -18,7 +19,7 @@ export interface TaskSource {
   readonly key: readonly unknown[]
   readonly total: number
   /** Oldest first, so that new tasks appear at the end and move nothing. */
-  read(page: { limit: number; offset: number; order: 'oldest' }): Promise<Page<TaskView>>
+  read(page: { limit: number; offset?: number; cursor?: string; order: 'oldest' }): Promise<Page<TaskView>>
 }
 
 export function TaskList({ source, height = 560 }: { source: TaskSource; height?: number }) {
@@ -36,7 +37,8 @@ export function TaskList({ source, height = 560 }: { source: TaskSource; height?
   const read = useQueries({
     queries: pages.map(page => ({
       queryKey: ['tasks', ...source.key, page],
-      queryFn: () => source.read({ limit: pageSize, offset: page * pageSize, order: 'oldest' }),
+      queryFn: () =>
+        wholePage(asked => source.read({ ...asked, order: 'oldest' }), { limit: pageSize, offset: page * pageSize }),
       refetchInterval: 2000,
       gcTime: 10_000,
     })),

@@ -1,6 +1,5 @@
-import type { ResolvedSettings } from '../../config/resolve-settings.ts'
-import { serverOf } from '../../config/resolve-settings.ts'
-import { type Setting, type SettingName, settings } from '../../config/settings.ts'
+import { type ResolvedSettings, serverOf } from '../../config/resolve-settings.ts'
+import { flagSettings, type Setting, type SettingName, settings } from '../../config/settings.ts'
 import { sanitizeJson } from '../../kernel/sanitize.ts'
 import { command } from '../command.ts'
 import { type Column, table } from '../table.ts'
@@ -21,13 +20,11 @@ const columns: readonly Column<Row>[] = [
   { header: 'FROM', value: ({ from, by }) => (by === '' ? from : `${from} ${by}`), minWidth: 12 },
 ]
 
-const flags = (Object.keys(settings) as SettingName[]).filter(name => settings[name].kind !== 'object')
-
 export const config = command({
   name: 'config',
   summary: 'Print the settings and where each value comes from.',
   details: 'Flags override environment variables, which override pawl.config.*, which overrides the defaults.',
-  settings: flags,
+  settings: flagSettings,
   async run({ resolved }) {
     const rows = (Object.keys(settings) as SettingName[]).map((name): Row => {
       const { from, name: by } = resolved.sources[name]

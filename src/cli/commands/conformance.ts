@@ -1,4 +1,4 @@
-import { printCheck, printReport } from '../../conformance/report.ts'
+import { printCheck, printReport } from '../../conformance/check.ts'
 import { command } from '../command.ts'
 import { exitCodes } from '../error-message.ts'
 import { invalidCommand } from '../parse.ts'

@@ -1,11 +1,12 @@
 import { type ReasonCode, reasonCodes } from '../../kernel/decide.ts'
+import { withoutUndefined } from '../../kernel/without-undefined.ts'
 import type { TaskView } from '../../protocol/tasks/tasks.ts'
 import { apiCommand, type Command, showingCommand } from '../command.ts'
 import { relativeTime } from '../durations.ts'
 import { exitCodes } from '../error-message.ts'
 import { findTaskId } from '../find-id.ts'
 import { invalidCommand } from '../parse.ts'
-import { controlOptions, historyFlags, pageFlags, withoutUndefined } from '../shared-flags.ts'
+import { controlOptions, historyFlags, pageFlags } from '../shared-flags.ts'
 import { type Line, styled } from '../styled-line.ts'
 import { type Column, pageResult } from '../table.ts'
 

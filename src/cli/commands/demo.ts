@@ -1,12 +1,12 @@
 /** The demo: a small job with a retry, a branch and a gate, run by this process. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Problem } from '../../kernel/problem.ts'
-import type { PawlApi } from '../../protocol/api.ts'
 import type { JobView } from '../../protocol/jobs/jobs.ts'
+import type { PawlApi } from '../../protocol/operations.ts'
 import type { JobSpec } from '../../spec/job-spec.ts'
 import { defineTask, type Task } from '../../worker/index.ts'
+import { type WatchOptions, watchJob } from '../progress.ts'
 import type { Line } from '../styled-line.ts'
-import { type WatchOptions, watchJob } from '../watch-job.ts'
 
 const topics = ['rivers', 'bridges', 'clocks', 'letters', 'maps', 'lamps', 'gears', 'harbours']
 

@@ -1,12 +1,12 @@
 import { Problem } from '../../kernel/problem.ts'
-import type { PawlApi } from '../../protocol/api.ts'
+import { withoutUndefined } from '../../kernel/without-undefined.ts'
+import type { PawlApi } from '../../protocol/operations.ts'
 import { type FeedEvent, type FeedPage, type FeedQuery, mostLatest } from '../../protocol/tasks/tasks.ts'
 import { showingCommand } from '../command.ts'
 import { eventLine } from '../event-lines.ts'
 import { findJobId } from '../find-id.ts'
-import { pause, type RetryOptions, retryUntilAvailable } from '../retry-until-available.ts'
-import { withoutUndefined } from '../shared-flags.ts'
 import { styled } from '../styled-line.ts'
+import { type FollowOptions, pause, retryUntilAvailable } from '../waiting.ts'
 
 const defaultLines = 20
 const pageSize = 10_000
@@ -61,11 +61,7 @@ async function readToEnd(api: PawlApi, query: FeedQuery, keep: number): Promise<
   }
 }
 
-interface FollowOptions extends RetryOptions {
-  print(event: FeedEvent): void
-}
-
-async function follow(api: PawlApi, query: FeedQuery, from: string, options: FollowOptions): Promise<void> {
+async function follow(api: PawlApi, query: FeedQuery, from: string, options: FollowOptions<FeedEvent>): Promise<void> {
   const { output, signal, print } = options
   const read = (cursor: string) =>
     api.events({ ...query, cursor }).catch((error: unknown) => {

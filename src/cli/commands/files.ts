@@ -1,11 +1,11 @@
 import { type ArtifactState, artifactLifecycle } from '../../kernel/artifact.ts'
 import { statesOf } from '../../kernel/lifecycle.ts'
-import type { PawlApi } from '../../protocol/api.ts'
 import type { ArtifactView, Making } from '../../protocol/files/artifacts.ts'
 import { absoluteUri } from '../../spec/absolute-uris.ts'
 import { apiCommand, showingCommand } from '../command.ts'
-import { findJobId } from '../find-id.ts'
+import { findJobId, jobParameter } from '../find-id.ts'
 import { fileUri, folderUri } from '../read-spec.ts'
+import { stateFlag } from '../shared-flags.ts'
 import { type Line, styled } from '../styled-line.ts'
 import { artifactTable } from '../task-files.ts'
 
@@ -16,37 +16,28 @@ export const jobOutputs = showingCommand({
   summary: 'List all output files of a job.',
   details: `Without --state, the outputs of discarded attempts are omitted. With --uris, only the URIs of stored files are
 printed, one per line, for scripts: pawl job outputs ID --uris | xargs …`,
-  parameters: { id: 'the id of the job, or its beginning or end' },
+  parameters: jobParameter,
   flags: {
-    state: { kind: 'list', value: 'STATE', summary: 'only in this state, may be repeated', words: allStates },
+    state: stateFlag(allStates),
     uris: { kind: 'switch', summary: 'print only the URIs' },
   },
   async run({ api, args, flags, output, json }) {
     const id = await findJobId(api, args.id)
     const defaultStates = flags.uris ? ['stored'] : allStates.filter(state => state !== 'discarded')
     const state = (flags.state ?? defaultStates) as readonly ArtifactState[]
-    const pages = artifactsOf(api, id, state)
-    if (flags.uris && !json) {
-      for await (const page of pages) for (const { uri } of page) output.print(uri)
-      return { data: undefined }
-    }
     const items: ArtifactView[] = []
-    for await (const page of pages) items.push(...page)
+    for (let cursor: string | null | undefined; cursor !== null; ) {
+      const page = await api.jobArtifacts(id, { state, limit: 1000, ...(cursor !== undefined && { cursor }) })
+      if (flags.uris && !json) for (const { uri } of page.items) output.print(uri)
+      else items.push(...page.items)
+      cursor = page.next
+    }
+    if (flags.uris && !json) return { data: undefined }
     const show = ({ width }: { width: number }): Line[] =>
       items.length === 0 ? ['There are no matching files.'] : artifactTable(items, width)
     return { data: flags.uris ? items.map(({ uri }) => uri) : items, show }
   },
 })
-
-async function* artifactsOf(api: PawlApi, jobId: string, state: readonly ArtifactState[]) {
-  for (let cursor: string | undefined; ; ) {
-    const query = { state, limit: 1000, ...(cursor !== undefined && { cursor }) }
-    const { items, next } = await api.jobArtifacts(jobId, query)
-    yield items
-    if (next === null) return
-    cursor = next
-  }
-}
 
 export const lineage = apiCommand({
   name: 'lineage',

@@ -1,15 +1,16 @@
-import type { PawlApi } from '../../protocol/api.ts'
+import { withoutUndefined } from '../../kernel/without-undefined.ts'
 import type { JobView } from '../../protocol/jobs/jobs.ts'
+import type { PawlApi } from '../../protocol/operations.ts'
 import { apiCommand, type CommandContext, type CommandResult } from '../command.ts'
 import { durationBetween } from '../durations.ts'
 import { exitCodes } from '../error-message.ts'
-import { findJobId } from '../find-id.ts'
+import { findJobId, jobParameter } from '../find-id.ts'
 import { invalidCommand } from '../parse.ts'
+import { watchJob } from '../progress.ts'
 import { localFlag, readJob, specHelp } from '../read-spec.ts'
-import { controlOptions, historyFlags, idempotencyFlag, withoutUndefined } from '../shared-flags.ts'
+import { controlOptions, historyFlags, idempotencyFlag } from '../shared-flags.ts'
 import { endedBadly, hasEnded, readableCause, styledState } from '../states.ts'
 import { type Line, styled } from '../styled-line.ts'
-import { watchJob } from '../watch-job.ts'
 
 const waitFlags = {
   strict: { kind: 'switch', summary: 'exit with 1 if the job ends as partial, too' },
@@ -58,7 +59,7 @@ export const jobWait = apiCommand({
   name: 'job wait',
   summary: 'Wait until a job has ended, and show its progress.',
   details: 'The exit code is 0 if the job succeeded, at least partially, and 1 otherwise.',
-  parameters: { id: 'the id of the job, or its beginning or end' },
+  parameters: jobParameter,
   flags: waitFlags,
   run: async context => waitFor(context.api, await findJobId(context.api, context.args.id), context),
 })

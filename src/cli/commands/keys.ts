@@ -1,5 +1,5 @@
 import { roles as allRoles, type Role } from '../../kernel/role.ts'
-import type { KeyView } from '../../protocol/admin/keys.ts'
+import type { KeyView } from '../../protocol/admin/admin.ts'
 import { apiCommand, type Command } from '../command.ts'
 import { relativeTime } from '../durations.ts'
 import { invalidCommand } from '../parse.ts'

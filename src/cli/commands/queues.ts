@@ -1,7 +1,8 @@
-import type { QueueView, WorkerView } from '../../protocol/admin/operate.ts'
+import { withoutUndefined } from '../../kernel/without-undefined.ts'
+import type { QueueView, WorkerView } from '../../protocol/admin/admin.ts'
 import { apiCommand } from '../command.ts'
 import { formatDuration, relativeTime } from '../durations.ts'
-import { controlOptions, historyFlags, pageFlags, withoutUndefined } from '../shared-flags.ts'
+import { controlOptions, historyFlags, pageFlags } from '../shared-flags.ts'
 import { type Column, pageResult } from '../table.ts'
 
 const queueColumns: readonly Column<QueueView>[] = [

@@ -1,24 +1,15 @@
 import { statesOf } from '../../kernel/lifecycle.ts'
 import { type StageState, stageLifecycle } from '../../kernel/stage.ts'
-import type { ApproveCall } from '../../protocol/call-options.ts'
+import { withoutUndefined } from '../../kernel/without-undefined.ts'
 import type { StageView } from '../../protocol/jobs/jobs.ts'
 import { type Command, showingCommand } from '../command.ts'
 import { relativeTime } from '../durations.ts'
-import { eventLines } from '../event-lines.ts'
+import { commandsFor } from '../entity-commands.ts'
 import { findStageId } from '../find-id.ts'
-import {
-  cancelFlags,
-  cancelOptions,
-  controlOptions,
-  historyFlags,
-  pageFlags,
-  withoutUndefined,
-} from '../shared-flags.ts'
+import { pageFlags, stateFlag } from '../shared-flags.ts'
 import { styledState } from '../states.ts'
-import { type Line, styled } from '../styled-line.ts'
-import { type Column, pageEnd, pageResult } from '../table.ts'
-
-const parameters = { id: 'the stage as JOB/NAME, or its id, or the beginning or end of its id' } as const
+import { styled } from '../styled-line.ts'
+import { type Column, pageResult } from '../table.ts'
 
 const columns: readonly Column<StageView>[] = [
   { header: 'ID', value: ({ id }) => id, cut: 'start', minWidth: 9 },
@@ -44,12 +35,7 @@ const stageList = showingCommand({
   name: 'stage list',
   summary: 'List stages of all jobs; by default those that wait for approval.',
   flags: {
-    state: {
-      kind: 'list',
-      value: 'STATE',
-      summary: 'only in this state, may be repeated; default: waiting',
-      words: statesOf(stageLifecycle),
-    },
+    state: stateFlag(statesOf(stageLifecycle), '; default: waiting'),
     ...pageFlags,
   },
   async run({ api, flags }) {
@@ -59,71 +45,35 @@ const stageList = showingCommand({
   },
 })
 
-const answer = (stage: StageView) => {
-  const { name, state, gate, approvals, endedAt } = stage
-  const isWaiting = gate !== null && endedAt === null && approvals.length < gate.approvers
-  const progress = isWaiting ? ` (${approvals.length} of ${gate.approvers} approvals)` : ''
-  return { data: stage, show: (): Line[] => [[styled('bold', name), ' is ', styledState('stage', state), progress]] }
-}
-
-const approveFlags = {
-  ...historyFlags,
-  comment: { kind: 'text', value: 'TEXT', summary: 'a comment, recorded with the decision' },
-  answer: { kind: 'json', value: 'JSON', summary: 'the answer to the form of the gate; later stages can read it' },
-} as const
-
-const decisionCommand = (word: 'approve' | 'reject', summary: string): Command =>
-  showingCommand({
-    name: `stage ${word}`,
-    summary,
-    parameters,
-    flags: approveFlags,
-    async run({ api, args, flags }) {
-      const call: ApproveCall = {
-        ...controlOptions(flags),
-        ...withoutUndefined({ comment: flags.comment, data: flags.answer }),
-      }
-      return answer(await api[word](await findStageId(api, args.id), call))
-    },
-  })
-
-const simpleCommand = (word: string, summary: string, move: 'hold' | 'retryStage' | 'sealStage'): Command =>
-  showingCommand({
-    name: `stage ${word}`,
-    summary,
-    parameters,
-    flags: historyFlags,
-    run: async ({ api, args, flags }) =>
-      answer(await api[move](await findStageId(api, args.id), controlOptions(flags))),
-  })
-
-const stageCancel = showingCommand({
-  name: 'stage cancel',
-  summary: 'Cancel a stage.',
-  parameters,
-  flags: cancelFlags,
-  run: async ({ api, args, flags }) =>
-    answer(await api.cancelStage(await findStageId(api, args.id), cancelOptions(flags))),
-})
-
-const stageEvents = showingCommand({
-  name: 'stage events',
-  summary: 'Show the events of a stage, oldest first.',
-  parameters,
-  flags: pageFlags,
-  async run({ api, args, flags }) {
-    const page = await api.stageEvents(await findStageId(api, args.id), withoutUndefined(flags))
-    return { data: page, show: ({ width }) => [...eventLines(page.items, width), ...pageEnd(page)] }
+const { control, cancel, events } = commandsFor<StageView>({
+  noun: 'stage',
+  parameters: { id: 'the stage as JOB/NAME, or its id, or the beginning or end of its id' },
+  find: findStageId,
+  line({ name, state, gate, approvals, endedAt }) {
+    const isWaiting = gate !== null && endedAt === null && approvals.length < gate.approvers
+    const progress = isWaiting ? ` (${approvals.length} of ${gate.approvers} approvals)` : ''
+    return [styled('bold', name), ' is ', styledState('stage', state), progress]
   },
 })
 
+const decision = (word: 'approve' | 'reject', summary: string) =>
+  control(
+    word,
+    summary,
+    (api, id, call, { comment, answer: data }) => api[word](id, { ...call, ...withoutUndefined({ comment, data }) }),
+    {
+      comment: { kind: 'text', value: 'TEXT', summary: 'a comment, recorded with the decision' },
+      answer: { kind: 'json', value: 'JSON', summary: 'the answer to the form of the gate; later stages can read it' },
+    },
+  )
+
 export const stageCommands: readonly Command[] = [
   stageList,
-  decisionCommand('approve', 'Approve a waiting stage.'),
-  decisionCommand('reject', 'Reject a waiting stage.'),
-  simpleCommand('hold', 'Hold a stage until it is approved.', 'hold'),
-  stageCancel,
-  simpleCommand('retry', 'Retry the tasks of a stage that did not succeed.', 'retryStage'),
-  simpleCommand('seal', 'Seal a stage: no more tasks can be added.', 'sealStage'),
-  stageEvents,
+  decision('approve', 'Approve a waiting stage.'),
+  decision('reject', 'Reject a waiting stage.'),
+  control('hold', 'Hold a stage until it is approved.', (api, id, call) => api.hold(id, call)),
+  cancel((api, id, call) => api.cancelStage(id, call)),
+  control('retry', 'Retry the tasks of a stage that did not succeed.', (api, id, call) => api.retryStage(id, call)),
+  control('seal', 'Seal a stage: no more tasks can be added.', (api, id, call) => api.sealStage(id, call)),
+  events((api, id, query) => api.stageEvents(id, query)),
 ]

@@ -1,6 +1,6 @@
 import { storeOf } from '../../config/resolve-settings.ts'
 import { storeSettings } from '../../config/settings.ts'
-import type { Examination, Finding } from '../../protocol/admin/operate.ts'
+import type { Examination, Finding } from '../../protocol/admin/admin.ts'
 import { command } from '../command.ts'
 import { connectApi, existingStore, opensStore } from '../connect-api.ts'
 import { exitCodes } from '../error-message.ts'

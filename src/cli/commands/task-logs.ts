@@ -1,12 +1,12 @@
 import { sanitizeJson } from '../../kernel/sanitize.ts'
-import type { PawlApi } from '../../protocol/api.ts'
+import { withoutUndefined } from '../../kernel/without-undefined.ts'
+import type { PawlApi } from '../../protocol/operations.ts'
 import type { LogLineView, LogQuery } from '../../protocol/tasks/logs.ts'
 import { apiCommand } from '../command.ts'
-import { findTaskId } from '../find-id.ts'
-import { pause, type RetryOptions, retryUntilAvailable } from '../retry-until-available.ts'
-import { withoutUndefined } from '../shared-flags.ts'
+import { findTaskId, taskParameter } from '../find-id.ts'
 import { hasEnded } from '../states.ts'
 import { type Line, type Style, styled } from '../styled-line.ts'
+import { type FollowOptions, pause, retryUntilAvailable } from '../waiting.ts'
 
 const pollMs = 500
 const styles: Readonly<Record<LogLineView['level'], Style>> = {
@@ -20,7 +20,7 @@ export const taskLogs = apiCommand({
   name: 'task logs',
   summary: 'Show the log of a task.',
   details: 'With --json and -f, prints one JSON document per line.',
-  parameters: { id: 'the id of the task, or its beginning or end' },
+  parameters: taskParameter,
   flags: {
     follow: { kind: 'switch', short: 'f', summary: 'follow the log until the task has ended' },
     attempt: { kind: 'number', value: 'N', summary: 'only this attempt' },
@@ -41,12 +41,8 @@ export const taskLogs = apiCommand({
   },
 })
 
-interface FollowOptions extends RetryOptions {
-  print(line: LogLineView): void
-}
-
 /** Prints lines only after a read has succeeded as a whole, so that a read can be repeated. */
-async function follow(api: PawlApi, id: string, query: LogQuery, options: FollowOptions): Promise<void> {
+async function follow(api: PawlApi, id: string, query: LogQuery, options: FollowOptions<LogLineView>): Promise<void> {
   const { signal, print } = options
   for (let cursor: string | undefined; ; await pause(pollMs, signal)) {
     const found = await retryUntilAvailable(async () => {

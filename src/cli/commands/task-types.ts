@@ -1,9 +1,10 @@
 import { sanitizeJson } from '../../kernel/sanitize.ts'
+import { withoutUndefined } from '../../kernel/without-undefined.ts'
 import type { TaskTypeOptions } from '../../protocol/tasks/tasks.ts'
 import { isObject } from '../../schema/check.ts'
 import { apiCommand, type Command } from '../command.ts'
 import { invalidCommand, readJson } from '../parse.ts'
-import { pageFlags, withoutUndefined } from '../shared-flags.ts'
+import { pageFlags } from '../shared-flags.ts'
 import { type Line, styled } from '../styled-line.ts'
 import { keyValueLines, pageEnd } from '../table.ts'
 

@@ -1,20 +1,22 @@
+import { type ReasonCode, reasonCodes, type Step, steps } from '../../kernel/decide.ts'
 import { statesOf } from '../../kernel/lifecycle.ts'
 import { sanitizeJson } from '../../kernel/sanitize.ts'
 import { type TaskState, taskLifecycle } from '../../kernel/task.ts'
-import type { PawlApi } from '../../protocol/api.ts'
+import { withoutUndefined } from '../../kernel/without-undefined.ts'
+import type { PawlApi } from '../../protocol/operations.ts'
 import type { AttemptView, QueuedTask, TaskView } from '../../protocol/tasks/tasks.ts'
-import { apiCommand, type CommandResult, showingCommand } from '../command.ts'
+import { apiCommand, type Command, type CommandResult, showingCommand } from '../command.ts'
 import { durationBetween, relativeTime } from '../durations.ts'
+import { commandsFor } from '../entity-commands.ts'
 import { exitCodes } from '../error-message.ts'
-import { eventLines } from '../event-lines.ts'
-import { findJobId, findTaskId } from '../find-id.ts'
+import { findJobId, findTaskId, taskParameter } from '../find-id.ts'
 import { readJson } from '../parse.ts'
-import { pause, type RetryOptions, retryUntilAvailable } from '../retry-until-available.ts'
-import { controlOptions, historyFlags, idempotencyFlag, pageFlags, withoutUndefined } from '../shared-flags.ts'
+import { controlOptions, historyFlags, idempotencyFlag, pageFlags, stateFlag } from '../shared-flags.ts'
 import { endedBadly, hasEnded, readableCause, styledState } from '../states.ts'
 import { type Line, styled } from '../styled-line.ts'
-import { type Column, keyValueLines, pageEnd, table } from '../table.ts'
+import { type Column, keyValueLines, pageResult, table } from '../table.ts'
 import { commandOf, fileLines, filesOf } from '../task-files.ts'
+import { type RetryOptions, retryUntilAvailable } from '../waiting.ts'
 
 export const taskAdd = apiCommand({
   name: 'task add',
@@ -49,17 +51,14 @@ export const taskAdd = apiCommand({
   },
 })
 
-const pollMs = 200
+const waitSeconds = 20
 
 /** Because the task is already queued, even the first read is retried while the server is unavailable. */
 async function waitForTask(api: PawlApi, queued: QueuedTask, options: RetryOptions): Promise<CommandResult> {
   const { id } = queued
-  const read = () => retryUntilAvailable(() => api.task(id), options)
+  const read = () => retryUntilAvailable(() => api.task(id, { waitSeconds }, options.signal), options)
   let task = await read()
-  while (task !== undefined && !hasEnded('task', task.state) && !options.signal.aborted) {
-    await pause(pollMs, options.signal)
-    task = (await read()) ?? task
-  }
+  while (task !== undefined && !hasEnded('task', task.state) && !options.signal.aborted) task = (await read()) ?? task
   if (task === undefined || !hasEnded('task', task.state)) {
     return {
       data: task ?? queued,
@@ -90,12 +89,7 @@ export const taskList = showingCommand({
   name: 'task list',
   summary: 'List tasks, newest first.',
   flags: {
-    state: {
-      kind: 'list',
-      value: 'STATE',
-      summary: 'only in this state, may be repeated',
-      words: statesOf(taskLifecycle),
-    },
+    state: stateFlag(statesOf(taskLifecycle)),
     type: { kind: 'text', value: 'TYPE', summary: 'only this type' },
     queue: { kind: 'text', value: 'NAME', summary: 'only this queue' },
     job: { kind: 'text', value: 'ID', summary: 'only this job' },
@@ -107,11 +101,7 @@ export const taskList = showingCommand({
     const state = flags.state as readonly TaskState[] | undefined
     const jobId = job === undefined ? undefined : await findJobId(api, job)
     const page = await api.tasks(withoutUndefined({ state, type, queue, jobId, correlationId, limit, cursor }))
-    const show = ({ width }: { width: number }): Line[] =>
-      page.items.length === 0
-        ? ['There are no matching tasks.']
-        : [...table(page.items, columns, width), ...pageEnd(page)]
-    return { data: page, show }
+    return pageResult(page, columns, 'There are no matching tasks.')
   },
 })
 
@@ -132,7 +122,7 @@ const attemptColumns: readonly Column<AttemptView>[] = [
 export const taskDescribe = showingCommand({
   name: 'task describe',
   summary: 'Show a task and its attempts.',
-  parameters: { id: 'the id of the task, or its beginning or end' },
+  parameters: taskParameter,
   async run({ api, args }) {
     const id = await findTaskId(api, args.id)
     const [task, attempts] = await Promise.all([api.task(id), api.attempts(id)])
@@ -182,13 +172,37 @@ function payloadFacts({ payload }: TaskView): [string, string | null][] {
       ]
 }
 
-export const taskEvents = showingCommand({
-  name: 'task events',
-  summary: 'Show the events of a task, oldest first.',
-  parameters: { id: 'the id of the task, or its beginning or end' },
-  flags: pageFlags,
-  async run({ api, args, flags }) {
-    const page = await api.taskEvents(await findTaskId(api, args.id), withoutUndefined(flags))
-    return { data: page, show: ({ width }) => [...eventLines(page.items, width), ...pageEnd(page)] }
-  },
+const { control, cancel, remove, events } = commandsFor<TaskView>({
+  noun: 'task',
+  parameters: taskParameter,
+  find: findTaskId,
+  line: ({ type, id, state, cancelRequestedAt, endedAt }) => [
+    styled('bold', type),
+    ` ${id} is `,
+    styledState('task', state),
+    cancelRequestedAt === null || endedAt !== null ? '' : '; its worker will be told to stop',
+  ],
 })
+
+export const taskEvents = events((api, id, query) => api.taskEvents(id, query))
+
+export const taskControl: readonly Command[] = [
+  cancel((api, id, call) => api.cancel(id, call)),
+  control('resume', 'Start the next round of a cancelled task.', (api, id, call) => api.resume(id, call)),
+  control('retry', 'Start the next round of a failed or expired task.', (api, id, call) => api.retry(id, call)),
+  control(
+    'dead-letter',
+    'Move a task to the dead-letter queue.',
+    (api, id, call, { code = 'policy_violation', step }) =>
+      api.deadLetter(id, {
+        ...call,
+        reasonCode: code as ReasonCode,
+        ...withoutUndefined({ step: step as Step | undefined }),
+      }),
+    {
+      code: { kind: 'text', value: 'CODE', summary: 'the reason code; default: policy_violation', words: reasonCodes },
+      step: { kind: 'text', value: 'STEP', summary: 'the step that failed', words: steps },
+    },
+  ),
+  remove('Delete a standalone task that has ended, with its history.', (api, id, call) => api.deleteTask(id, call)),
+]

@@ -1,23 +1,28 @@
 /** Runs everything in one process: the store, the HTTP server, the babysitter and, for the demo, a worker. */
+import { kubernetesSettings } from '../../config/kubernetes-settings.ts'
 import { dialectsOf, type ResolvedSettings, serverBoundsOf, storeOf } from '../../config/resolve-settings.ts'
-import { serverBounds } from '../../config/server-bound-settings.ts'
-import { storeSettings } from '../../config/settings.ts'
+import { flagSettings, type SettingName } from '../../config/settings.ts'
 import type { Engine } from '../../engine/engine.ts'
 import { Problem } from '../../kernel/problem.ts'
+import { withoutUndefined } from '../../kernel/without-undefined.ts'
 import { isLoopback } from '../../server/authenticate.ts'
 import { ownRoot } from '../../server/options.ts'
 import { type CommandContext, command } from '../command.ts'
+import { fileLimitsOf, podRulesOf } from '../component-options.ts'
 import { errorMessage } from '../error-message.ts'
-import { fileLimitsOf } from '../file-limits.ts'
-import { podRulesOf } from '../kubernetes-options.ts'
 import { logOf } from '../log.ts'
-import { pipelinesOf } from '../pipelines.ts'
+import { pipelinesOf } from '../read-spec.ts'
 import { styledState } from '../states.ts'
 import { styled } from '../styled-line.ts'
 import type { TerminalOutput } from '../terminal-output.ts'
+import { untilAborted } from '../waiting.ts'
 import { demoTasks, explainDemo, showDemo } from './demo.ts'
 
 type CommandOutput = Pick<CommandContext, 'output' | 'json'>
+
+const ofWorkers: readonly SettingName[] = ['server', 'key', 'queues', 'concurrency', 'buffer', 'drainSeconds']
+const ofServer = flagSettings.filter(name => !ofWorkers.includes(name))
+const ofKubernetes = ofServer.filter(name => Object.hasOwn(kubernetesSettings, name))
 
 export const up = command({
   name: 'up',
@@ -33,35 +38,7 @@ SIGINT and SIGTERM stop it gracefully. With --json, the first line contains the 
       summary: 'with --commands: maximum number of worker processes; default: 16',
     },
   },
-  settings: [
-    'host',
-    'port',
-    'keysOnly',
-    ...serverBounds,
-    'maxPayloadBytes',
-    'fileRoots',
-    's3Buckets',
-    'dialects',
-    'dialectAtRoot',
-    'jobnikLeaseSeconds',
-    'falconeriLeaseSeconds',
-    'data',
-    'database',
-    'schema',
-    'connections',
-    ...storeSettings,
-    'log',
-    'logLevel',
-    'kubernetes',
-    'k8sNamespace',
-    'k8sUrl',
-    'k8sImage',
-    'k8sKeySecret',
-    'k8sImages',
-    'k8sNamespaces',
-    'k8sSecrets',
-    'k8sServiceAccounts',
-  ],
+  settings: [...ofServer.filter(name => !ofKubernetes.includes(name)), ...ofKubernetes],
   async run({ flags, resolved, output, json, stopSignal }) {
     const stop = stopSignal()
     const { host, port, keysOnly, maxPayloadBytes, taskTypes = {} } = resolved.values
@@ -78,8 +55,7 @@ SIGINT and SIGTERM stop it gracefully. With --json, the first line contains the 
       log,
       // A server that starts no pods leaves this check to the servers that do.
       ...(resolved.values.kubernetes === true && { podRules: podRulesOf(resolved) }),
-      ...(limits.roots !== undefined && { fileRoots: limits.roots }),
-      ...(limits.buckets !== undefined && { s3Buckets: limits.buckets }),
+      ...withoutUndefined({ fileRoots: limits.roots, s3Buckets: limits.buckets }),
     })
     for (const [type, options] of Object.entries(taskTypes)) await engine.putTaskType(type, options)
     const options = { host, port, keysOnly, ...serverBoundsOf(resolved), log, ...dialects }
@@ -152,10 +128,4 @@ function addOrigin({ sources }: ResolvedSettings) {
       ? error
       : new Problem(error.code, { ...error.details, chosenBy: chosen.join(', ') }, error)
   }
-}
-
-async function untilAborted(signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return
-  // The promise does not keep the process alive, but the open server does.
-  await new Promise<void>(resolve => signal.addEventListener('abort', () => resolve(), { once: true }))
 }

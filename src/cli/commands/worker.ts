@@ -5,16 +5,17 @@ import { type ResolvedSettings, serverOf, storeOf } from '../../config/resolve-s
 import { storeSettings } from '../../config/settings.ts'
 import { commandType } from '../../kernel/datum.ts'
 import { Problem } from '../../kernel/problem.ts'
+import { withoutUndefined } from '../../kernel/without-undefined.ts'
 import type { SyncPort } from '../../protocol/tasks/sync.ts'
 import { isObject } from '../../schema/check.ts'
 import type { Task } from '../../worker/index.ts'
 import { command } from '../command.ts'
+import { fileLimitsOf } from '../component-options.ts'
 import { opensStore } from '../connect-api.ts'
-import { fileLimitsOf } from '../file-limits.ts'
 import { logOf } from '../log.ts'
-import { hideOwnSecrets } from '../own-secrets.ts'
 import { invalidCommand } from '../parse.ts'
-import { readKey } from '../read-key.ts'
+import { hideOwnSecrets, readKey } from '../secrets.ts'
+import { untilAborted } from '../waiting.ts'
 
 export const worker = command({
   name: 'worker',
@@ -93,9 +94,7 @@ the process, where those programs could read them.`,
       concurrency,
       drainSeconds,
       log,
-      ...(buffer !== undefined && { buffer }),
-      ...(queues !== undefined && { queues }),
-      ...(flags.name !== undefined && { name: flags.name }),
+      ...withoutUndefined({ buffer, queues, name: flags.name }),
     })
     const claimedQueues = queues ?? tasks.map(({ type }) => type)
     if (json) output.printJsonLine({ worker: running.name, queues: claimedQueues, concurrency, pid: process.pid })
@@ -103,7 +102,7 @@ the process, where those programs could read them.`,
       output.print(
         `Worker ${running.name} runs up to ${concurrency} tasks at once from ${claimedQueues.join(', ')}, ${port.where}.`,
       )
-    await new Promise<void>(end => (stop.aborted ? end() : stop.addEventListener('abort', () => end(), { once: true })))
+    await untilAborted(stop)
     if (!json) output.print(`Stopping. Tasks still running: ${running.inHand()} …`)
     const stopSoon = () => running.stop(Math.min(drainSeconds, orphanSeconds))
     if (orphaned.aborted) await stopSoon()
@@ -160,8 +159,7 @@ async function openCommands(
   const { defaultFolder, openFolder } = await import('../../commands/attempt-folder.ts')
   const { commandTask } = await import('../../commands/command-task.ts')
   const { openFiles } = await import('../../files/files.ts')
-  const { roots, buckets } = fileLimitsOf(resolved)
-  const files = openFiles({ ...(roots !== undefined && { roots }), ...(buckets !== undefined && { buckets }) })
+  const files = openFiles(withoutUndefined(fileLimitsOf(resolved)))
   const path = resolve(folder ?? defaultFolder())
   await openFolder(path)
   const task = commandTask({ files, folder: path, ...(secrets !== undefined && { secretsFolder: resolve(secrets) }) })
@@ -176,7 +174,7 @@ interface Port extends AsyncDisposable {
 async function open(resolved: ResolvedSettings, key: string | undefined, log: ReturnType<typeof logOf>): Promise<Port> {
   if (!opensStore(resolved)) {
     const server = serverOf(resolved)
-    const client = connect({ server, ...(key !== undefined && { key }) })
+    const client = connect({ server, ...withoutUndefined({ key }) })
     return { engine: client, where: `through ${server}`, [Symbol.asyncDispose]: () => client.close() }
   }
   const { openEngine } = await import('../../engine/engine.ts')

@@ -7,7 +7,7 @@ import { expectNext } from './outcomes.ts'
 
 const beats: Check = {
   id: 'beats',
-  title: 'renews the lease of a task that runs for longer than one',
+  title: 'renews the lease of a task that runs longer than the lease',
   level: 'required',
   async run(rig) {
     const seconds = 2 * shortLeaseSeconds + 1.5
@@ -30,7 +30,7 @@ const beats: Check = {
 
 const softCancel: Check = {
   id: 'soft-cancel',
-  title: 'stops a task that is called off, and says so within the grace',
+  title: 'stops a cancelled task, and reports this within the grace period',
   level: 'required',
   async run(rig) {
     const graceSeconds = 12
@@ -51,7 +51,7 @@ const softCancel: Check = {
 
 const hardCancel: Check = {
   id: 'lost-lease',
-  title: 'stops when a heartbeat is refused with LEASE_LOST, and says no more under that lease',
+  title: 'stops a task when a heartbeat is refused with LEASE_LOST, and reports nothing more under that lease',
   level: 'required',
   async run(rig) {
     const id = await rig.enqueue({ do: 'sleep', seconds: 60 }, shortLease)
@@ -71,7 +71,7 @@ const hardCancel: Check = {
 
 const ownClock: Check = {
   id: 'own-clock',
-  title: 'stops by itself when it cannot renew its lease, before another may begin',
+  title: 'stops a task when it cannot renew the lease, before another worker can start the task',
   level: 'required',
   async run(rig) {
     const id = await rig.enqueue({ do: 'sleep', seconds: 60 }, shortLease)
@@ -81,10 +81,7 @@ const ownClock: Check = {
     const cutAt = performance.now()
     // The engine takes the task back only after the lease has expired. A handler that still runs then would run at the
     // same time as the next one.
-    await rig.until('the engine took the lease back', shortLeaseSeconds + 15, async () => {
-      const { state } = await rig.engine.task(id)
-      return state === 'retrying'
-    })
+    await rig.inState(id, 'retrying', shortLeaseSeconds + 15, 'the engine took the lease back')
     await rig.until('the handler stopped, although the server could not tell it to', 2, () =>
       rig.journal.ended(id).includes(epoch),
     )

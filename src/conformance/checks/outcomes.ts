@@ -36,7 +36,7 @@ const retry: Check = {
 
 const giveUp: Check = {
   id: 'give-up',
-  title: 'reports a permanent failure as one, so that it is not tried again',
+  title: 'marks a permanent failure as permanent, so that the task is not retried',
   level: 'required',
   async run(rig) {
     const id = await rig.enqueue({ do: 'giveUp', message: 'no use' })
@@ -51,7 +51,7 @@ const giveUp: Check = {
 
 const retryIn: Check = {
   id: 'retry-in',
-  title: 'passes on after how many seconds the handler wants to be tried again',
+  title: 'reports the retry delay that the handler asks for (retryInSeconds)',
   level: 'required',
   async run(rig) {
     const id = await rig.enqueue({ do: 'retryIn', seconds: 1.5, times: 1 })
@@ -69,7 +69,7 @@ const retryIn: Check = {
 
 const unknownType: Check = {
   id: 'unknown-type',
-  title: 'reports a task of a type that it does not know as failed, and goes on',
+  title: 'reports a task of an unknown type as failed, and continues with other tasks',
   level: 'required',
   async run(rig) {
     const unknown = await rig.enqueueOther('nobody-knows-this-type', { retry: { attempts: 1 } })

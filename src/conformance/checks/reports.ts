@@ -7,7 +7,7 @@ import { expectNext } from './outcomes.ts'
 
 const lostAnswer: Check = {
   id: 'lost-answer',
-  title: 'sends a report again when its answer was lost, and does not run the task again',
+  title: 'resends a report whose answer was lost, and does not run the task again',
   level: 'required',
   async run(rig) {
     const id = await rig.enqueue({ do: 'succeed', output: 'sent twice' })
@@ -37,7 +37,7 @@ const lostAnswer: Check = {
 
 const oneReport: Check = {
   id: 'one-report',
-  title: 'reports the end of a lease once, and never takes it back',
+  title: 'reports one outcome per lease, and never changes it',
   level: 'required',
   async run(rig) {
     const ids = [
@@ -75,7 +75,7 @@ function expectSameReport(reports: ReturnType<Rig['proxy']['reports']>): void {
 
 const serverAway: Check = {
   id: 'server-away',
-  title: 'comes back after the server was away, and reports what it finished meanwhile',
+  title: 'reconnects after an outage of the server, and reports the tasks that it finished meanwhile',
   level: 'required',
   async run(rig) {
     const id = await rig.enqueue(
@@ -101,7 +101,7 @@ const serverAway: Check = {
 
 const session: Check = {
   id: 'session',
-  title: 'claims under a session and a syncId, and so gets what it won when an answer was lost',
+  title: 'claims with a session and a syncId, so that it still gets its tasks if an answer is lost',
   level: 'advised',
   async run(rig) {
     const id = await rig.enqueue({ do: 'succeed' })

@@ -1,7 +1,6 @@
-/** Shutdown: on SIGTERM, stop claiming, finish or release held tasks, and exit with 0. */
+/** Shutdown: on SIGTERM, stop claiming, finish or release held tasks, and exit with code 0. */
 import { type Check, expect } from '../check.ts'
-import { drainSeconds, type Rig } from '../rig.ts'
-import type { WorkerProcess } from '../worker-process.ts'
+import { drainSeconds, type Rig, type WorkerProcess } from '../rig.ts'
 
 /** The worker may repeat a claim that was in flight, to learn which tasks it got. */
 const lastClaimMs = 2000
@@ -9,7 +8,7 @@ const exitSeconds = drainSeconds + 12
 
 const shutdown: Check = {
   id: 'shutdown',
-  title: 'on SIGTERM claims no more, finishes what it holds or gives it back, and exits with 0',
+  title: 'stops claiming on SIGTERM, finishes or releases its tasks, and exits with code 0',
   level: 'required',
   async run(rig) {
     const id = await rig.enqueue({ do: 'sleep', seconds: 3 })
@@ -21,17 +20,17 @@ const shutdown: Check = {
     await expectExit(rig, worker)
     const end = await rig.endOf(id, epoch)
     const isSettled = end?.cause === 'reported_succeeded' || end?.cause === 'reported_released'
-    expect(isSettled, `the held task was neither finished nor given back: ${end?.cause ?? 'it is still held'}`)
+    expect(isSettled, `the held task was neither finished nor released: ${end?.cause ?? 'it is still held'}`)
     const claims = rig.proxy.syncs.filter(({ sync, sentAt }) => sync.claim && sentAt > terminatedAt + lastClaimMs)
-    expect(claims.length === 0, `it went on claiming after SIGTERM (${claims.length} more)`)
+    expect(claims.length === 0, `it continued to claim after SIGTERM (${claims.length} more times)`)
     await expectNotClaimed(rig, late)
-    return `${end.to === 'succeeded' ? 'finished' : 'gave back'} the held task, and exited with 0`
+    return `${end.to === 'succeeded' ? 'finished' : 'released'} the held task, and exited with code 0`
   },
 }
 
 const shutdownIdle: Check = {
   id: 'shutdown-idle',
-  title: 'on SIGTERM while it waits for work keeps nothing that it wins meanwhile, and exits with 0',
+  title: 'starts no task when it receives SIGTERM while waiting for work, and exits with code 0',
   level: 'required',
   async run(rig) {
     const worker = rig.start()
@@ -42,13 +41,13 @@ const shutdownIdle: Check = {
     const late = await rig.enqueue({ do: 'succeed' })
     await expectExit(rig, worker)
     await expectNotClaimed(rig, late)
-    return 'exited with 0, and claimed no later tasks'
+    return 'exited with code 0, and claimed no later tasks'
   },
 }
 
 const drain: Check = {
   id: 'drain',
-  title: 'gives back what is not done within PAWL_DRAIN_SECONDS of SIGTERM',
+  title: 'releases tasks that it cannot finish within PAWL_DRAIN_SECONDS after SIGTERM',
   level: 'required',
   async run(rig) {
     const id = await rig.enqueue({ do: 'sleep', seconds: 90 })
@@ -57,10 +56,10 @@ const drain: Check = {
     terminate(worker)
     await expectExit(rig, worker)
     const end = await rig.endOf(id, epoch)
-    expect(end?.cause === 'reported_released', `it was not given back: ${end?.cause ?? 'it is still held'}`)
+    expect(end?.cause === 'reported_released', `it was not released: ${end?.cause ?? 'it is still held'}`)
     const { failures, losses } = await rig.engine.task(id)
-    expect(failures === 0 && losses === 0, 'the task was charged for it')
-    return 'gave the task back, and exited with 0'
+    expect(failures === 0 && losses === 0, 'the task was charged for the release')
+    return 'released the task, and exited with code 0'
   },
 }
 

@@ -1,9 +1,8 @@
 import type { Issue } from '../../spec/faults.ts'
-import { type Answer, type Dialect, type Fault, good } from '../dialect.ts'
+import { type Answer, type Dialect, type Fault, good, route } from '../dialect.ts'
 import { type Rewordings, reword, sameFor } from '../kit/refusals.ts'
 import { datumRoutes } from './datum-routes.ts'
 import { jobRoutes } from './job-routes.ts'
-import { keys, limits } from './limits.ts'
 import { words } from './words.ts'
 
 /** The version of Falconeri whose protocol this is. */
@@ -31,14 +30,11 @@ export const falconeri: Dialect = {
   system: 'Falconeri',
   words,
   routes: [
-    {
-      method: 'GET',
-      path: '/version',
-      needs: null,
+    route('GET /version', null, {
       summary: 'The version of Falconeri whose protocol this is.',
       answers: { type: 'string' },
       handle: async () => good(version),
-    },
+    }),
     ...jobRoutes,
     ...datumRoutes,
   ],
@@ -49,6 +45,4 @@ export const falconeri: Dialect = {
     const [, name, secret] = /^([^:]*):(.+)$/s.exec(Buffer.from(packed ?? '', 'base64').toString('utf8')) ?? []
     return name === user ? secret : undefined
   },
-  keys,
-  limits,
 }

@@ -1,16 +1,16 @@
 /** Jobs, datums and files as Falconeri shows them, and their JSON Schemas. */
-
-import type { DatumInput } from '../../kernel/datum.ts'
+import { createHash } from 'node:crypto'
+import { type DatumInput, ownQueueOf } from '../../kernel/datum.ts'
+import { idOfHash } from '../../kernel/id.ts'
+import { Problem } from '../../kernel/problem.ts'
 import type { ArtifactView } from '../../protocol/files/artifacts.ts'
 import type { JobView } from '../../protocol/jobs/jobs.ts'
 import { id, list, orNull, text, view, whole, words as wordsOf } from '../../protocol/shapes.ts'
 import type { TaskView } from '../../protocol/tasks/tasks.ts'
 import { isObject, type Schema } from '../../schema/check.ts'
-import { pipelineIn, triesOf } from '../../spec/pipeline.ts'
+import { type PipelineSpec, pipelineIn, triesOf } from '../../spec/pipeline.ts'
 import type { AskersEngine } from '../askers-engine.ts'
 import { wordFor } from '../words.ts'
-import { idFrom } from './ids.ts'
-import { podOf } from './pods.ts'
 import { words } from './words.ts'
 
 export const statuses = ['ready', 'running', 'done', 'error', 'canceled'] as const
@@ -23,12 +23,34 @@ const stamps = { id, created_at: at, updated_at: at }
 /** Falconeri's timestamps are in UTC without a zone, with microseconds. */
 const naive = (iso: string) => iso.replace(/(\.\d{3})Z$/, '$1000')
 
-/** The words for jobs and files do not depend on the time. */
-const noTime = 0
+/** The same UUID for the same texts. */
+export const idFrom = (...texts: readonly string[]) => idOfHash(digest(texts).toString('hex'))
+
+export const digest = (texts: readonly string[]) => createHash('sha256').update(JSON.stringify(texts)).digest()
+
+/** The parts of a job that its datums show, and the queues that its pods claim from. Only the queues may change: stages can be added. */
+export function factsOf({ input, stages }: JobView) {
+  const spec = pipelineIn(input)
+  return {
+    /** Undefined: the job was not made from a pipeline. */
+    tries: spec === undefined ? undefined : triesOf(spec),
+    /** The queues that hold nothing but this job's datums. */
+    queues: stages.flatMap(({ id, queue }) => (queue === ownQueueOf(id) ? [queue] : [])),
+  }
+}
+
+export type JobFacts = ReturnType<typeof factsOf>
 
 /** Only the status of a datum that is being retried depends on the time. */
-export async function datumNow(engine: Pick<AskersEngine, 'clock'>, task: TaskView, job: JobView) {
-  return toDatum(task, job, task.state === 'retrying' ? await engine.clock() : noTime)
+export async function datumNow(engine: Pick<AskersEngine, 'clock'>, task: TaskView, job: JobFacts) {
+  return toDatum(task, job, task.state === 'retrying' ? await engine.clock() : 0)
+}
+
+/** Jobs that were not made from a pipeline can only be read. */
+export function pipelineOf({ id, input }: JobView): PipelineSpec {
+  const spec = pipelineIn(input)
+  if (spec === undefined) throw new Problem('JOB_NOT_FOUND', { id, why: 'it was not made from a pipeline spec' })
+  return spec
 }
 
 export function toJob(job: JobView) {
@@ -38,7 +60,7 @@ export function toJob(job: JobView) {
     id: job.id,
     created_at: naive(job.createdAt),
     updated_at: naive(job.changedAt),
-    status: wordFor(words.job, job, noTime)!,
+    status: words.job[job.state],
     pipeline_spec: spec ?? null,
     job_name: job.name,
     command: spec?.transform.cmd ?? [],
@@ -50,8 +72,7 @@ export function toJob(job: JobView) {
 export const statusOf = (task: Pick<TaskView, 'state' | 'runAt'>, now: number) =>
   (wordFor(words.task, task, now) ?? 'ready') as Status
 
-export function toDatum(task: TaskView, job: JobView, now: number) {
-  const spec = pipelineIn(job.input)
+export function toDatum(task: TaskView, { tries }: Pick<JobFacts, 'tries'>, now: number) {
   const { error } = task
   return {
     id: task.id,
@@ -64,8 +85,15 @@ export function toDatum(task: TaskView, job: JobView, now: number) {
     backtrace: error?.stack ?? null,
     output: error?.output ?? textOf(task.output),
     attempted_run_count: task.epoch,
-    maximum_allowed_run_count: spec === undefined ? Math.max(1, task.epoch) : triesOf(spec),
+    maximum_allowed_run_count: tries ?? Math.max(1, task.epoch),
   }
+}
+
+/** A claim is made as `node/pod`. */
+export function podOf(worker: string | null): { node_name: string | null; pod_name: string | null } {
+  if (worker === null) return { node_name: null, pod_name: null }
+  const slash = worker.indexOf('/')
+  return { node_name: slash < 0 ? null : worker.slice(0, slash), pod_name: worker.slice(slash + 1) }
 }
 
 /**
@@ -115,7 +143,7 @@ export function toOutputFile(file: ArtifactView, outputs: string) {
     id: file.id,
     created_at: naive(file.createdAt),
     updated_at: naive(file.changedAt),
-    status: wordFor(words.artifact, file, noTime)!,
+    status: wordFor(words.artifact, file)!,
     job_id: file.jobId!,
     datum_id: file.taskId,
     uri: `${outputs}${file.name}`,

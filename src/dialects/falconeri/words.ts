@@ -1,6 +1,6 @@
 import type { Words } from '../words.ts'
 
-export const words: Words = {
+export const words = {
   task: {
     blocked: null,
     queued: 'ready',
@@ -41,4 +41,4 @@ export const words: Words = {
     error: 'error',
     discarded: null,
   },
-}
+} as const satisfies Words

@@ -1,15 +1,13 @@
 import type { JobState } from '../../kernel/job.ts'
 import type { AddedStage, JobView } from '../../protocol/jobs/jobs.ts'
-import { object } from '../../protocol/shapes.ts'
+import type { ValueOf } from '../../schema/check.ts'
 import type { JobSpec } from '../../spec/job-spec.ts'
 import type { AskersEngine } from '../askers-engine.ts'
-import { type Call, type DialectRequest, type DialectRoute, good } from '../dialect.ts'
+import { type Call, type DialectRequest, type DialectRoute, good, route } from '../dialect.ts'
 import { unlessProblem } from '../kit/refusals.ts'
-import { listed, sliced, stageBodies } from './lists.ts'
-import { numberFor, priorityFor, rangeOf } from './priorities.ts'
-import { illegal, refused } from './refusals.ts'
-import { type BodyOf, bodies, bodyOf, idIn, metadataIn, queries, queryOf } from './requests.ts'
-import { doneSchema, jobBody, jobSchema, jobWord, listedSchema, stageSchema, workOf } from './views.ts'
+import { bodies, bodyOf, doneSchema, idIn, illegal, metadataRoute, queries, queryOf, refused } from './requests.ts'
+import { jobBody, jobSchema, listed, listedSchema, sliced, stageBodies, stageSchema, workOf } from './views.ts'
+import { jobWord, numberFor, priorityFor, rangeOf } from './words.ts'
 
 const modified = { code: 'JOB_MODIFIED_SUCCESSFULLY' }
 const deleted = { code: 'JOB_DELETED_SUCCESSFULLY' }
@@ -24,12 +22,12 @@ function jobSpec({
   priority = 'VERY_LOW',
   userMetadata = {},
   ...rest
-}: BodyOf<typeof bodies.newJob>): JobSpec {
+}: ValueOf<typeof bodies.newJob>): JobSpec {
   return { name, input: data, priority: numberFor(priority), metadata: userMetadata, open: 'untilDone', ...rest }
 }
 
 /** Jobnik's workers send no heartbeats. A worker that is silent for `leaseSeconds` is presumed dead. */
-function stageSpec(stage: BodyOf<typeof bodies.newStage>, leaseSeconds: number, call: Call): AddedStage {
+function stageSpec(stage: ValueOf<typeof bodies.newStage>, leaseSeconds: number, call: Call): AddedStage {
   const { type, data, userMetadata = {}, startAsWaiting = false, traceparent = call.traceparent } = stage
   return {
     queue: type,
@@ -145,32 +143,23 @@ async function addStage(request: DialectRequest) {
 }
 
 export const jobRoutes: readonly DialectRoute[] = [
-  {
-    method: 'GET',
-    path: '/v1/jobs',
-    needs: 'read',
+  route('GET /v1/jobs', 'read', {
     summary: 'List jobs, oldest first. With a page: `{total, items}`.',
     query: Object.keys(queries.jobs),
     answers: listedSchema(jobSchema),
     handle: findJobs,
-  },
-  {
-    method: 'POST',
-    path: '/v1/jobs',
-    needs: 'produce',
+  }),
+  route('POST /v1/jobs', 'produce', {
     summary: 'Create a job without stages.',
     status: 201,
-    takes: bodies.newJob.schema,
+    takes: bodies.newJob,
     answers: jobSchema,
     async handle(request) {
       const job = await request.engine.submit(jobSpec(bodyOf(request, bodies.newJob)), request.call)
       return good(jobBody(job), 201)
     },
-  },
-  {
-    method: 'GET',
-    path: '/v1/jobs/{id}',
-    needs: 'read',
+  }),
+  route('GET /v1/jobs/{id}', 'read', {
     summary: 'Get a job, with its stages on request.',
     query: Object.keys(queries.withStages),
     answers: jobSchema,
@@ -179,11 +168,8 @@ export const jobRoutes: readonly DialectRoute[] = [
       const [body] = await jobBodies(request.engine, [await request.engine.job(idIn(request))], withStages)
       return good(body)
     },
-  },
-  {
-    method: 'DELETE',
-    path: '/v1/jobs/{id}',
-    needs: 'operate',
+  }),
+  route('DELETE /v1/jobs/{id}', 'operate', {
     summary: 'Delete a job that is COMPLETED, FAILED or ABORTED, with its stages and tasks.',
     answers: doneSchema(deleted.code),
     async handle(request) {
@@ -197,42 +183,21 @@ export const jobRoutes: readonly DialectRoute[] = [
         () => refused(400, 'JOB_NOT_IN_FINITE_STATE'),
       )
     },
-  },
-  {
-    method: 'PATCH',
-    path: '/v1/jobs/{id}/user-metadata',
-    needs: ['operate', 'produce'],
-    summary: 'Replace the metadata of a job.',
-    takes: object,
-    answers: doneSchema(modified.code),
-    async handle(request) {
-      const metadata = metadataIn(request)
-      await request.engine.replaceJobMetadata(idIn(request), metadata, request.call)
-      return good(modified)
-    },
-  },
-  {
-    method: 'PATCH',
-    path: '/v1/jobs/{id}/priority',
-    needs: 'operate',
+  }),
+  metadataRoute('job', 'produce', 'Replace the metadata of a job.', 'replaceJobMetadata'),
+  route('PATCH /v1/jobs/{id}/priority', 'operate', {
     summary: 'Change the priority of a job. 204 with the header Reason if the job already has that priority.',
-    takes: bodies.priority.schema,
+    takes: bodies.priority,
     answers: doneSchema(modified.code),
     handle: setPriority,
-  },
-  {
-    method: 'PUT',
-    path: '/v1/jobs/{id}/status',
-    needs: 'operate',
+  }),
+  route('PUT /v1/jobs/{id}/status', 'operate', {
     summary: 'Pause (PAUSED), resume (PENDING) or abort (ABORTED) a job.',
-    takes: bodies.jobStatus.schema,
+    takes: bodies.jobStatus,
     answers: doneSchema(modified.code),
     handle: setStatus,
-  },
-  {
-    method: 'GET',
-    path: '/v1/jobs/{id}/stages',
-    needs: 'read',
+  }),
+  route('GET /v1/jobs/{id}/stages', 'read', {
     summary: 'List the stages of a job in order, with their tasks on request.',
     query: Object.keys(queries.jobStages),
     answers: listedSchema(stageSchema),
@@ -241,15 +206,12 @@ export const jobRoutes: readonly DialectRoute[] = [
       const stages = workOf(await request.engine.job(idIn(request)))
       return sliced(asked, stages, some => stageBodies(request.engine, some, { withTasks }))
     },
-  },
-  {
-    method: 'POST',
-    path: '/v1/jobs/{id}/stage',
-    needs: 'produce',
+  }),
+  route('POST /v1/jobs/{id}/stage', 'produce', {
     summary: 'Add a stage after the last one.',
     status: 201,
-    takes: bodies.newStage.schema,
+    takes: bodies.newStage,
     answers: stageSchema,
     handle: addStage,
-  },
+  }),
 ]

@@ -1,102 +1,112 @@
-/** The fields of Jobnik's requests. An unknown field is a VALIDATION_ERROR, except where Jobnik ignores it. */
-
+/**
+ * The fields of Jobnik's requests, and its refusals. An unknown field is a VALIDATION_ERROR, except where Jobnik ignores
+ * it.
+ */
 import { Problem } from '../../kernel/problem.ts'
-import { faultOf, field, moment, type Schema, text } from '../../schema/check.ts'
-import { settingFields, traceparent, tracestate } from '../../schema/fields.ts'
-import type { DialectRequest } from '../dialect.ts'
+import { view } from '../../protocol/shapes.ts'
 import {
-  bodySchema,
-  type FieldTable,
-  fieldOf,
+  type Field,
+  type Fields,
+  faultOf,
+  field,
   flag,
-  jsonObject,
-  oneWordOf,
-  type RequestField,
-  textField,
-  uuid,
-  type ValuesOf,
-  wholeNumber,
-} from '../kit/fields.ts'
-import { readBody, readQuery } from '../kit/read.ts'
-import { priorityWords } from './priorities.ts'
-import { stageWords, taskWords } from './words.ts'
+  moment,
+  nested,
+  number,
+  object,
+  oneOf,
+  type Schema,
+  type Shape,
+  text,
+  type ValueOf,
+} from '../../schema/check.ts'
+import { settingFields, traceparent, tracestate, chosenId as uuid } from '../../schema/fields.ts'
+import { type Answer, type DialectRequest, type DialectRoute, good, route } from '../dialect.ts'
+import {
+  type FieldTable,
+  openBody,
+  type ParsedField,
+  parsedFlag,
+  parsedWhole,
+  readBody,
+  readQuery,
+} from '../kit/requests.ts'
+import { priorityWords, stageWords, taskWords } from './words.ts'
 
 const longestName = 50
-const nameCheck = text(longestName)
-const name = textField(nameCheck)
-const jobName = textField(
-  field({ type: 'string', minLength: 2, maxLength: longestName }, value =>
-    typeof value === 'string' && value.length < 2 ? 'have at least 2 characters' : faultOf(nameCheck, value),
-  ),
+const name = text(longestName)
+const jobName = field<string>({ type: 'string', minLength: 2, maxLength: longestName }, value =>
+  typeof value === 'string' && value.length < 2 ? 'have at least 2 characters' : faultOf(name, value),
 )
-const traced = { traceparent: textField(traceparent), tracestate: textField(tracestate) }
+const traced = { traceparent, tracestate }
 
-interface BodyShape<Table extends FieldTable, Required extends keyof Table & string> {
-  readonly fields: Table
-  readonly required: readonly Required[]
-  readonly schema: Schema
-  readonly strict: boolean
-}
-
-export type BodyOf<Shape> =
-  Shape extends BodyShape<infer Table, infer Required> ? ValuesOf<Table, Required & keyof Table> : never
-
-function body<Table extends FieldTable, Required extends keyof Table & string>(
-  fields: Table,
-  required: readonly Required[],
-): BodyShape<Table, Required> {
-  return { fields, required, schema: bodySchema(fields, required), strict: true }
-}
-
-/** A body of which only one field counts. Jobnik ignores all others. */
-function only<Name extends string, Value>(name: Name, wanted: RequestField<Value>) {
-  const fields = { [name]: wanted } as Record<Name, RequestField<Value>>
-  const schema: Schema = { type: 'object', properties: { [name]: wanted.check }, required: [name] }
-  return { fields, required: [name], schema, strict: false } as const
-}
+/** A body of which only one field counts. */
+const only = <Name extends string, Value>(name: Name, field: Field<Value>) =>
+  openBody({ [name]: field } as Record<Name, Field<Value>>, [name])
 
 export const bodies = {
-  newJob: body(
+  newJob: nested(
     {
       name: jobName,
-      data: jsonObject,
-      priority: oneWordOf(priorityWords),
-      userMetadata: jsonObject,
+      data: object,
+      priority: oneOf(priorityWords),
+      userMetadata: object,
       ...traced,
       // An addition of Pawl's: how long a silent worker keeps a task of this job.
-      leaseSeconds: fieldOf<number>(settingFields.leaseSeconds),
+      leaseSeconds: settingFields.leaseSeconds,
     },
     ['name', 'data'],
   ),
-  newStage: body({ type: name, data: jsonObject, userMetadata: jsonObject, startAsWaiting: flag, ...traced }, [
+  newStage: nested({ type: name, data: object, userMetadata: object, startAsWaiting: flag, ...traced }, [
     'type',
     'data',
   ]),
-  newTask: body({ data: jsonObject, userMetadata: jsonObject, maxAttempts: wholeNumber(1, 1000), ...traced }, ['data']),
-  priority: only('priority', oneWordOf(priorityWords)),
-  jobStatus: only('status', oneWordOf(['PENDING', 'PAUSED', 'ABORTED'])),
-  stageStatus: only('status', oneWordOf(['PENDING'])),
-  taskStatus: only('status', oneWordOf(['COMPLETED', 'FAILED'])),
+  newTask: nested(
+    { data: object, userMetadata: object, maxAttempts: number({ from: 1, to: 1000, whole: true }), ...traced },
+    ['data'],
+  ),
+  priority: only('priority', oneOf(priorityWords)),
+  jobStatus: only('status', oneOf(['PENDING', 'PAUSED', 'ABORTED'])),
+  stageStatus: only('status', oneOf(['PENDING'])),
+  taskStatus: only('status', oneOf(['COMPLETED', 'FAILED'])),
 }
 
-export function bodyOf<Table extends FieldTable, Required extends keyof Table & string>(
+export function bodyOf<Body extends Shape<Fields, unknown>>(
   { body, query }: DialectRequest,
-  { fields, ...rules }: BodyShape<Table, Required>,
-): ValuesOf<Table, Required> {
+  schema: Body,
+): ValueOf<Body> {
   queryOf(query, queries.none)
-  return readBody(body, fields, rules)
+  return readBody(body, schema)
 }
 
-export function newTasksIn({ body, query }: DialectRequest): BodyOf<typeof bodies.newTask>[] {
+export function newTasksIn({ body, query }: DialectRequest): ValueOf<typeof bodies.newTask>[] {
   queryOf(query, queries.none)
   if (!Array.isArray(body)) throw new Problem('BODY_INVALID', { why: 'it must be a list' })
-  const { fields, ...rules } = bodies.newTask
-  return body.map((task, index) => readBody(task, fields, { ...rules, at: `body[${index}]` }))
+  return body.map((task, index) => readBody(task, bodies.newTask, `body[${index}]`))
 }
 
-export function metadataIn({ body, query }: DialectRequest): Record<string, unknown> {
-  queryOf(query, queries.none)
-  return readParameter(body, jsonObject, 'body')
+export const doneSchema = (code: string): Schema => view<{ code: string }>({ code: { const: code } })
+
+/** The route that replaces the metadata of an entity. */
+export function metadataRoute(
+  entity: 'job' | 'stage' | 'task',
+  needs: 'produce' | 'work',
+  summary: string,
+  replace: 'replaceJobMetadata' | 'replaceStageMetadata' | 'replaceTaskMetadata',
+): DialectRoute {
+  const modified = { code: `${entity.toUpperCase()}_MODIFIED_SUCCESSFULLY` }
+  return route(`PATCH /v1/${entity}s/{id}/user-metadata`, ['operate', needs], {
+    summary,
+    takes: object,
+    answers: doneSchema(modified.code),
+    async handle(request) {
+      const { engine, body, query, call } = request
+      queryOf(query, queries.none)
+      const metadata = readParameter(body, object, 'body')
+      await engine[replace](idIn(request), metadata, call)
+      return good(modified)
+    },
+  })
 }
 
 export const idIn = ({ params: { id } }: DialectRequest): string => readParameter(id, uuid, 'id')
@@ -106,39 +116,45 @@ export function typeIn({ params: { type }, query }: DialectRequest): string {
   return readParameter(type, name, 'stageType')
 }
 
-function readParameter<Value>(value: unknown, { check }: RequestField<Value>, option: string): Value {
+function readParameter<Value>(value: unknown, check: Field<Value>, option: string): Value {
   const must = faultOf(check, value)
   if (must !== undefined) throw new Problem('OPTION_INVALID', { option, must })
   return value as Value
 }
 
 const isDate = (value: unknown): value is Date => value instanceof Date && faultOf(moment, value) === undefined
-const date: RequestField<Date> = {
-  check: field({ type: 'string' }, value =>
+const date: ParsedField<Date> = {
+  check: field<Date>({ type: 'string' }, value =>
     isDate(value) ? undefined : 'be a date and time, as in 2025-08-01T00:00:00.000Z',
   ),
   parse: text => (/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/i.test(text) ? new Date(text) : undefined),
 }
 
-const paged = { page: wholeNumber(1, 1_000_000), page_size: wholeNumber(1, 100) }
+const paged = { page: parsedWhole(1, 1_000_000), page_size: parsedWhole(1, 100) }
 const between = { from_date: date, end_date: date }
 
 export const queries = {
   none: {},
   paged,
-  withStages: { should_return_stages: flag },
-  withTasks: { should_return_tasks: flag },
-  jobs: { job_name: name, ...between, priority: oneWordOf(priorityWords), should_return_stages: flag, ...paged },
-  jobStages: { should_return_tasks: flag, ...paged },
+  withStages: { should_return_stages: parsedFlag },
+  withTasks: { should_return_tasks: parsedFlag },
+  jobs: { job_name: name, ...between, priority: oneOf(priorityWords), should_return_stages: parsedFlag, ...paged },
+  jobStages: { should_return_tasks: parsedFlag, ...paged },
   stages: {
     job_id: uuid,
     stage_type: name,
-    stage_operation_status: oneWordOf(stageWords),
-    should_return_tasks: flag,
+    stage_operation_status: oneOf(stageWords),
+    should_return_tasks: parsedFlag,
     ...paged,
   },
-  tasks: { stage_id: uuid, stage_type: name, ...between, status: oneWordOf(taskWords), ...paged },
+  tasks: { stage_id: uuid, stage_type: name, ...between, status: oneOf(taskWords), ...paged },
 }
 
 export const queryOf = <Table extends FieldTable>(query: DialectRequest['query'], table: Table) =>
   readQuery(query, table, { strict: true })
+
+export const refused = (status: number, code: string, message = code): Answer => ({ status, body: { message, code } })
+
+export function illegal(entity: 'JOB' | 'STAGE' | 'TASK', from: string, to: string): Answer {
+  return refused(400, `ILLEGAL_${entity}_STATUS_TRANSITION`, `Illegal status transition from ${from} to ${to}`)
+}

@@ -1,51 +1,38 @@
 /** Routes for operators: probes, documentation and metrics. */
-import { maxLabels, otherLabel } from '../../kernel/metric-labels.ts'
+import { maxLabels, otherLabel } from '../../kernel/metrics.ts'
 import { object, text, view } from '../../protocol/shapes.ts'
 import type { AskersEngine } from '../askers-engine.ts'
-import { type DialectRoute, good } from '../dialect.ts'
+import { type DialectRoute, good, route } from '../dialect.ts'
 import { docsPage, openApiOf } from '../docs.ts'
 import { jobRoutes } from './job-routes.ts'
-import { bandStarts, priorityFor } from './priorities.ts'
 import { stageRoutes } from './stage-routes.ts'
 import { taskRoutes } from './task-routes.ts'
-import { faultSchema, jobWord, stageWord, taskWord } from './views.ts'
-import { jobWords, stageWords, taskWords } from './words.ts'
+import { faultSchema } from './views.ts'
+import { bandStarts, jobWord, jobWords, priorityFor, stageWord, stageWords, taskWord, taskWords } from './words.ts'
 
 const documented = { system: 'Jobnik', routes: [...jobRoutes, ...stageRoutes, ...taskRoutes], faults: faultSchema }
 
 export const serviceRoutes: readonly DialectRoute[] = [
-  {
-    method: 'GET',
-    path: '/liveness',
-    needs: null,
+  route('GET /liveness', null, {
     summary: 'For probes: 200 while the store responds, else 503.',
     answers: view<{ status: string }>({ status: { const: 'ok' } }),
     async handle({ engine }) {
       await engine.ready()
       return good({ status: 'ok' })
     },
-  },
-  {
-    method: 'GET',
-    path: '/docs/api',
-    needs: null,
+  }),
+  route('GET /docs/api', null, {
     summary: 'These routes as a page.',
     mediaType: 'text/html',
     answers: text,
     handle: async ({ root }) => docsPage(documented, `${root}/docs/api.json`),
-  },
-  {
-    method: 'GET',
-    path: '/docs/api.json',
-    needs: null,
+  }),
+  route('GET /docs/api.json', null, {
     summary: 'These routes as an OpenAPI document.',
     answers: object,
     handle: async ({ root }) => good(openApiOf(documented, root)),
-  },
-  {
-    method: 'GET',
-    path: '/service-metrics',
-    needs: 'read',
+  }),
+  route('GET /service-metrics', 'read', {
     summary: 'Metrics for Prometheus: jobs, stages and tasks by status, type and priority.',
     answers: text,
     async handle({ engine }) {
@@ -54,7 +41,7 @@ export const serviceRoutes: readonly DialectRoute[] = [
       )
       return { status: 200, headers: { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' }, body }
     },
-  },
+  }),
 ]
 
 type Counts = Awaited<ReturnType<AskersEngine['countsByState']>>

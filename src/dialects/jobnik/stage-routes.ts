@@ -1,31 +1,46 @@
-import type { StageState } from '../../kernel/stage.ts'
+import { statesOf } from '../../kernel/lifecycle.ts'
+import { type StageState, stageLifecycle } from '../../kernel/stage.ts'
 import type { NewStageTask, StageView } from '../../protocol/jobs/jobs.ts'
-import { list, object } from '../../protocol/shapes.ts'
+import { list } from '../../protocol/shapes.ts'
+import type { ValueOf } from '../../schema/check.ts'
 import type { AskersEngine } from '../askers-engine.ts'
-import { type Answer, type Call, type DialectRequest, type DialectRoute, good } from '../dialect.ts'
-import { tasksById } from '../kit/pages.ts'
+import { type Answer, type Call, type DialectRequest, type DialectRoute, good, route } from '../dialect.ts'
+import { factsOfTasks } from '../kit/pages.ts'
 import { unlessProblem } from '../kit/refusals.ts'
-import { listed, sliced, stageBodies, wholeList } from './lists.ts'
-import { illegal, refused } from './refusals.ts'
-import { type BodyOf, bodies, bodyOf, idIn, metadataIn, newTasksIn, queries, queryOf } from './requests.ts'
 import {
+  bodies,
+  bodyOf,
   doneSchema,
+  idIn,
+  illegal,
+  metadataRoute,
+  newTasksIn,
+  queries,
+  queryOf,
+  refused,
+} from './requests.ts'
+import {
+  listed,
   listedSchema,
+  sliced,
+  stageBodies,
   stageSchema,
-  stageWord,
   summarySchema,
   taskBody,
   taskSchema,
+  wholeList,
   workOf,
 } from './views.ts'
-import { words } from './words.ts'
+import { stageWord, words } from './words.ts'
 
 const modified = { code: 'STAGE_MODIFIED_SUCCESSFULLY' }
 
 /** The states that this word may stand for. Some words depend on more than the state. */
 function statesThatMayBe(word: string): StageState[] {
-  const table = Object.entries(words.stage!) as [StageState, (typeof words.stage & object)[StageState]][]
-  return table.flatMap(([state, known]) => (typeof known === 'string' && known !== word ? [] : [state]))
+  return statesOf(stageLifecycle).filter(state => {
+    const known = words.stage[state]
+    return typeof known !== 'string' || known === word
+  })
 }
 
 async function findStages({ engine, query }: DialectRequest) {
@@ -74,7 +89,7 @@ async function cannotOpen(engine: AskersEngine, stage: StageView): Promise<Answe
 /** A cancelled stage takes tasks only if it had not begun when its job failed. */
 const mayTakeTasks: readonly StageState[] = ['created', 'waiting', 'pending', 'cancelled']
 
-function taskSpec(task: BodyOf<typeof bodies.newTask>, call: Call): NewStageTask {
+function taskSpec(task: ValueOf<typeof bodies.newTask>, call: Call): NewStageTask {
   const { data, userMetadata = {}, maxAttempts = 1, traceparent = call.traceparent ?? null } = task
   return { payload: data, metadata: userMetadata, retry: { attempts: maxAttempts }, traceparent }
 }
@@ -89,7 +104,12 @@ async function addTasks(request: DialectRequest) {
       const specs = tasks.map(task => taskSpec(task, call))
       // Jobnik checks the stage only, so stages after a failed one take tasks that no worker will ever get.
       const { added } = await engine.addTasks(id, specs, { ...call, ifState: mayTakeTasks, ifCalledOff: 'keep' })
-      return good((await tasksById(engine, added)).map(taskBody), 201)
+      // As large as the request at most.
+      const bodies = await factsOfTasks(engine, added, taskBody)
+      return good(
+        added.flatMap(task => bodies.get(task) ?? []),
+        201,
+      )
     },
     ({ details }) =>
       details.state === 'running'
@@ -104,19 +124,13 @@ async function oneStage(request: DialectRequest, withTasks = false) {
 }
 
 export const stageRoutes: readonly DialectRoute[] = [
-  {
-    method: 'GET',
-    path: '/v1/stages',
-    needs: 'read',
+  route('GET /v1/stages', 'read', {
     summary: 'List stages, oldest first. With a page: `{total, items}`.',
     query: Object.keys(queries.stages),
     answers: listedSchema(stageSchema),
     handle: findStages,
-  },
-  {
-    method: 'GET',
-    path: '/v1/stages/{id}',
-    needs: 'read',
+  }),
+  route('GET /v1/stages/{id}', 'read', {
     summary: 'Get a stage, with its tasks on request.',
     query: Object.keys(queries.withTasks),
     answers: stageSchema,
@@ -124,44 +138,23 @@ export const stageRoutes: readonly DialectRoute[] = [
       const { should_return_tasks: withTasks } = queryOf(request.query, queries.withTasks)
       return good(await oneStage(request, withTasks))
     },
-  },
-  {
-    method: 'GET',
-    path: '/v1/stages/{id}/summary',
-    needs: 'read',
+  }),
+  route('GET /v1/stages/{id}/summary', 'read', {
     summary: 'Count the tasks of a stage by status.',
     answers: summarySchema,
     async handle(request) {
       queryOf(request.query, queries.none)
       return good((await oneStage(request)).summary)
     },
-  },
-  {
-    method: 'PATCH',
-    path: '/v1/stages/{id}/user-metadata',
-    needs: ['operate', 'produce'],
-    summary: 'Replace the metadata of a stage.',
-    takes: object,
-    answers: doneSchema(modified.code),
-    async handle(request) {
-      const metadata = metadataIn(request)
-      await request.engine.replaceStageMetadata(idIn(request), metadata, request.call)
-      return good(modified)
-    },
-  },
-  {
-    method: 'PUT',
-    path: '/v1/stages/{id}/status',
-    needs: 'operate',
+  }),
+  metadataRoute('stage', 'produce', 'Replace the metadata of a stage.', 'replaceStageMetadata'),
+  route('PUT /v1/stages/{id}/status', 'operate', {
     summary: 'Open a stage that is WAITING (PENDING). It starts once the previous stage is COMPLETED.',
-    takes: bodies.stageStatus.schema,
+    takes: bodies.stageStatus,
     answers: doneSchema(modified.code),
     handle: request => setStatus(request),
-  },
-  {
-    method: 'GET',
-    path: '/v1/stages/{id}/tasks',
-    needs: 'read',
+  }),
+  route('GET /v1/stages/{id}/tasks', 'read', {
     summary: 'List the tasks of a stage, oldest first. With a page: `{total, items}`.',
     query: Object.keys(queries.paged),
     answers: listedSchema(taskSchema),
@@ -171,15 +164,12 @@ export const stageRoutes: readonly DialectRoute[] = [
       const find = (paging: object) => request.engine.stageTasks(id, { order: 'oldest', ...paging })
       return listed(asked, find, async tasks => tasks.map(taskBody))
     },
-  },
-  {
-    method: 'POST',
-    path: '/v1/stages/{id}/tasks',
-    needs: 'produce',
+  }),
+  route('POST /v1/stages/{id}/tasks', 'produce', {
     summary: 'Add tasks to a stage that has not started.',
     status: 201,
-    takes: list(bodies.newTask.schema),
+    takes: list(bodies.newTask),
     answers: list(taskSchema),
     handle: addTasks,
-  },
+  }),
 ]

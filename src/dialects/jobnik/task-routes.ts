@@ -1,14 +1,11 @@
 import { statesOf } from '../../kernel/lifecycle.ts'
 import { type TaskState, taskLifecycle } from '../../kernel/task.ts'
-import { object } from '../../protocol/shapes.ts'
-import { type DialectRequest, type DialectRoute, good } from '../dialect.ts'
+import { type DialectRequest, type DialectRoute, good, route } from '../dialect.ts'
 import { unlessProblem } from '../kit/refusals.ts'
-import { listed, sliced } from './lists.ts'
-import { illegal, refused } from './refusals.ts'
-import { bodies, bodyOf, idIn, metadataIn, queries, queryOf, typeIn } from './requests.ts'
-import { doneSchema, listedSchema, taskBody, taskSchema, taskWord } from './views.ts'
+import { bodies, bodyOf, idIn, illegal, metadataRoute, queries, queryOf, refused, typeIn } from './requests.ts'
+import { listed, listedSchema, sliced, taskBody, taskSchema } from './views.ts'
+import { taskWord } from './words.ts'
 
-const modified = { code: 'TASK_MODIFIED_SUCCESSFULLY' }
 /** Jobnik's workers have no names. */
 const defaultWorker = 'jobnik'
 
@@ -69,55 +66,36 @@ async function report(request: DialectRequest) {
 }
 
 export const taskRoutes: readonly DialectRoute[] = [
-  {
-    method: 'PATCH',
-    path: '/v1/stages/{type}/tasks/dequeue',
-    needs: 'work',
+  route('PATCH /v1/stages/{type}/tasks/dequeue', 'work', {
     summary: 'Dequeue the next task of a stage type: highest job priority first, then oldest.',
     answers: taskSchema,
     handle: dequeue,
-  },
-  {
-    method: 'GET',
-    path: '/v1/tasks',
-    needs: 'read',
+  }),
+  route('GET /v1/tasks', 'read', {
     summary: 'List tasks, oldest first. With a page: `{total, items}`.',
     query: Object.keys(queries.tasks),
     answers: listedSchema(taskSchema),
     handle: findTasks,
-  },
-  {
-    method: 'GET',
-    path: '/v1/tasks/{id}',
-    needs: 'read',
+  }),
+  route('GET /v1/tasks/{id}', 'read', {
     summary: 'Get a task.',
     answers: taskSchema,
     async handle(request) {
       queryOf(request.query, queries.none)
       return good(taskBody(await request.engine.task(idIn(request))))
     },
-  },
-  {
-    method: 'PATCH',
-    path: '/v1/tasks/{id}/user-metadata',
-    needs: ['operate', 'work'],
-    summary: 'Replace the metadata of a task. A worker may do so only for tasks that its key has claimed.',
-    takes: object,
-    answers: doneSchema(modified.code),
-    async handle(request) {
-      const metadata = metadataIn(request)
-      await request.engine.replaceTaskMetadata(idIn(request), metadata, request.call)
-      return good(modified)
-    },
-  },
-  {
-    method: 'PUT',
-    path: '/v1/tasks/{id}/status',
-    needs: 'work',
+  }),
+  metadataRoute(
+    'task',
+    'work',
+    'Replace the metadata of a task. A worker may do so only for tasks that its key has claimed.',
+    'replaceTaskMetadata',
+  ),
+  route('PUT /v1/tasks/{id}/status', 'work', {
     summary:
       'Report a task that is IN_PROGRESS as COMPLETED or FAILED. A FAILED task with attempts left becomes RETRIED.',
-    takes: bodies.taskStatus.schema,
+    takes: bodies.taskStatus,
     answers: taskSchema,
     handle: report,
-  },
+  }),
 ]

@@ -1,26 +1,20 @@
-/** Jobs, stages and tasks as Jobnik shows them, and their JSON Schemas. */
-
+/** Jobs, stages and tasks as Jobnik shows them, their JSON Schemas, and lists of them. */
 import { isFinal } from '../../kernel/lifecycle.ts'
 import { defaultSettings } from '../../kernel/settings.ts'
 import { stageLifecycle } from '../../kernel/stage.ts'
 import type { TaskState } from '../../kernel/task.ts'
 import type { JobView, StageView, TaskCounts } from '../../protocol/jobs/jobs.ts'
 import { at, id, list, object, text, view, whole, words as wordsOf } from '../../protocol/shapes.ts'
-import type { TaskView } from '../../protocol/tasks/tasks.ts'
+import type { Page, TaskView } from '../../protocol/tasks/tasks.ts'
 import { isObject, type Schema } from '../../schema/check.ts'
-import { type JobFacts, type StageFacts, wordFor } from '../words.ts'
-import { priorityFor, priorityWords } from './priorities.ts'
-import { jobWords, stageWords, taskWords, words } from './words.ts'
+import type { AskersEngine } from '../askers-engine.ts'
+import { type Answer, good } from '../dialect.ts'
+import { allItems, type Paging, wholePage } from '../kit/pages.ts'
+import { jobWord, jobWords, priorityFor, priorityWords, stageWord, stageWords, taskWord, taskWords } from './words.ts'
 
 const noTrace = `00-${'0'.repeat(32)}-${'0'.repeat(16)}-00`
 /** The stage of a standalone task, which Jobnik does not have. */
 const noStage = '00000000-0000-0000-0000-000000000000'
-
-// None of Jobnik's words depends on the time.
-const noTime = 0
-export const jobWord = (job: JobFacts) => wordFor(words.job, job, noTime)!
-export const stageWord = (stage: StageFacts) => wordFor(words.stage, stage, noTime)!
-export const taskWord = (state: TaskState) => wordFor(words.task, { state }, noTime)!
 
 export function taskBody(task: TaskView) {
   const { startedAt, endedAt } = task
@@ -76,7 +70,7 @@ export function stageBody(stage: StageView, counts: TaskCounts | undefined) {
 }
 
 /** The counts of a stage that has ended are final, so its tasks need not be counted. */
-export const hasEnded = ({ state }: StageView) => isFinal(stageLifecycle, state)
+const hasEnded = ({ state }: StageView) => isFinal(stageLifecycle, state)
 
 function summaryOf(stage: StageView, counts: TaskCounts = {}) {
   const { total, good, bad } = stage.progress
@@ -176,6 +170,61 @@ export const listedSchema = (items: Schema): Schema => ({
   anyOf: [list(items), view<{ total: number; items: unknown }>({ total: whole, items: list(items) })],
 })
 
-export const doneSchema = (code: string): Schema => view<{ code: string }>({ code: { const: code } })
-
 export const faultSchema = view<{ message: string; code: string }>({ message: text, code: text })
+
+export interface PageQuery {
+  readonly page?: number
+  readonly page_size?: number
+}
+
+const defaultSize = 10
+const longestList = 10_000
+
+export const wholeList = <Item>(find: (paging: Paging) => Promise<Page<Item>>) => allItems(find, longestList)
+
+export async function listed<Item>(
+  query: PageQuery,
+  find: (paging: Paging) => Promise<Page<Item>>,
+  bodies: (items: readonly Item[]) => Promise<readonly unknown[]>,
+): Promise<Answer> {
+  const { page = 1, page_size: limit = defaultSize } = query
+  if (query.page === undefined && query.page_size === undefined) return good(await bodies(await wholeList(find)))
+  const { items, total } = await wholePage(find, { limit, offset: (page - 1) * limit, total: true })
+  return good({ total, items: await bodies(items) })
+}
+
+/** A list that has been read already. */
+export function sliced<Item>(
+  query: PageQuery,
+  items: readonly Item[],
+  bodies: (items: readonly Item[]) => Promise<readonly unknown[]>,
+): Promise<Answer> {
+  return listed(
+    query,
+    async ({ limit, offset = 0, total }) =>
+      total === true
+        ? { items: items.slice(offset, offset + limit), next: null, total: items.length }
+        : { items: [...items], next: null },
+    bodies,
+  )
+}
+
+/** Stages with their summaries. One query counts the tasks of all stages that have not ended. */
+export async function stageBodies(
+  engine: AskersEngine,
+  stages: readonly StageView[],
+  { withTasks = false }: { readonly withTasks?: boolean } = {},
+) {
+  const open = stages.filter(stage => !hasEnded(stage)).map(({ id }) => id)
+  const counts = await engine.taskCounts(open)
+  const bodies: (ReturnType<typeof stageBody> & { tasks?: ReturnType<typeof taskBody>[] })[] = []
+  for (const stage of stages) {
+    const body = stageBody(stage, counts.get(stage.id))
+    if (!withTasks) bodies.push(body)
+    else bodies.push({ ...body, tasks: (await tasksOf(engine, stage.id)).map(taskBody) })
+  }
+  return bodies
+}
+
+const tasksOf = (engine: AskersEngine, stageId: string) =>
+  wholeList(paging => engine.tasks({ ...paging, stageId, order: 'oldest' }))

@@ -1,10 +1,10 @@
 /** Enqueues jobs and claims them. */
 import type { NewTaskItem } from '../../protocol/tasks/tasks.ts'
+import type { ValueOf } from '../../schema/check.ts'
 import { type Answer, type DialectRequest, good } from '../dialect.ts'
-import type { ValuesOf } from '../kit/fields.ts'
-import { readBody } from '../kit/read.ts'
-import { claimedJobOf, jobOf } from './job.ts'
-import { claimFields, enqueueFields } from './requests.ts'
+import { readBody } from '../kit/requests.ts'
+import { bodies } from './requests.ts'
+import { claimedJobOf, jobOf } from './views.ts'
 
 /** An idempotency key in the body counts like one in the header. */
 export function callUnder({ call }: DialectRequest, body: { readonly idempotency_key?: string }) {
@@ -14,13 +14,13 @@ export function callUnder({ call }: DialectRequest, body: { readonly idempotency
 
 export async function enqueue(request: DialectRequest): Promise<Answer> {
   const { engine } = request
-  const body = readBody(request.body ?? {}, enqueueFields, { required: ['type'] })
+  const body = readBody(request.body ?? {}, bodies.enqueue)
   const [queued] = await engine.enqueueMany([taskOf(body)], callUnder(request, body))
   return good(jobOf(await engine.task(queued!.id)), 201)
 }
 
 /** Sets only the fields that the request has. The job's type may set the others. */
-function taskOf(body: ValuesOf<typeof enqueueFields, 'type'>): NewTaskItem {
+function taskOf(body: ValueOf<typeof bodies.enqueue>): NewTaskItem {
   const { trace_id, max_attempts, on_exhausted, backoff = {} } = body
   const retry = withoutUndefined({
     attempts: max_attempts,
@@ -65,7 +65,7 @@ const longestHeartbeat = 30
 
 export async function claim(request: DialectRequest): Promise<Answer> {
   const { engine, signal } = request
-  const body = readBody(request.body ?? {}, claimFields, { required: ['worker', 'types'] })
+  const body = readBody(request.body ?? {}, bodies.claim)
   const wanted = {
     worker: body.worker,
     queues: body.types,

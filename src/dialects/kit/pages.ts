@@ -13,30 +13,73 @@ export interface Paging {
   readonly cursor?: string
 }
 
-/** All items of a list, which is refused if it is longer than `most`: the whole list is held in memory. */
+/** The most that a list may have that is answered as a whole: it is held in memory. */
+const mostBytes = 64 * 2 ** 20
+
+/** Counts the bytes of a list that takes several pages, and refuses it if they are too many. */
+function byteLimit(): (items: readonly unknown[]) => void {
+  let bytes = 0
+  return items => {
+    bytes += JSON.stringify(items).length
+    if (bytes > mostBytes) throw tooLong('the answer would have over 64 MiB')
+  }
+}
+
+/** All items of a list. It is refused if it has more than `most` items, or is too large. */
 export async function allItems<Item>(
   find: (paging: Paging) => Promise<Page<Item>>,
   most = Number.POSITIVE_INFINITY,
 ): Promise<Item[]> {
   const all: Item[] = []
+  const count = byteLimit()
   for (let cursor: string | undefined; ; ) {
     const { items, next } = await find({ limit: longestPage, ...(cursor !== undefined && { cursor }) })
     all.push(...items)
     if (next === null) return all
-    if (all.length >= most) {
-      const must = `ask for less, or for a page: there are more than ${most.toLocaleString('en')}`
-      throw new Problem('OPTION_INVALID', { option: 'query', must })
-    }
+    if (all.length >= most) throw tooLong(`there are more than ${most.toLocaleString('en')}`)
+    count(items)
     cursor = next
   }
 }
 
-/** The tasks with these ids, in the order of the ids. Those that are gone are left out. */
-export async function tasksById(engine: AskersEngine, ids: readonly string[]): Promise<TaskView[]> {
-  const found = new Map<string, TaskView>()
-  for (let from = 0; from < ids.length; from += longestPage) {
-    const { items } = await engine.tasks({ ids: ids.slice(from, from + longestPage), limit: longestPage })
-    for (const task of items) found.set(task.id, task)
+const tooLong = (why: string) =>
+  new Problem('OPTION_INVALID', { option: 'query', must: `ask for less, or for a page: ${why}` })
+
+/** The page that starts at `offset`, with `limit` items unless the list ends. The engine cuts pages of large items. */
+export async function wholePage<Item>(
+  find: (paging: Paging) => Promise<Page<Item>>,
+  { limit, ...first }: Paging,
+): Promise<Page<Item>> {
+  const page = await find({ limit, ...first })
+  const items = [...page.items]
+  const count = byteLimit()
+  let last = page
+  while (last.next !== null && items.length < limit) {
+    count(last.items)
+    last = await find({ limit: limit - items.length, cursor: last.next })
+    items.push(...last.items)
   }
-  return ids.flatMap(id => found.get(id) ?? [])
+  return { ...page, items, next: last.next }
+}
+
+/**
+ * Facts of the tasks with these ids, by id. Those that are gone are left out. The tasks are read page by page, so only
+ * the facts are held in memory.
+ */
+export async function factsOfTasks<Fact>(
+  engine: AskersEngine,
+  ids: readonly string[],
+  factOf: (task: TaskView) => Fact,
+): Promise<Map<string, Fact>> {
+  const found = new Map<string, Fact>()
+  for (let from = 0; from < ids.length; from += longestPage) {
+    const asked = ids.slice(from, from + longestPage)
+    for (let cursor: string | null | undefined; cursor !== null; ) {
+      const paging = { limit: longestPage, ...(cursor !== undefined && { cursor }) }
+      const { items, next } = await engine.tasks({ ids: asked, ...paging })
+      for (const task of items) found.set(task.id, factOf(task))
+      cursor = next
+    }
+  }
+  return found
 }

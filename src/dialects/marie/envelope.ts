@@ -1,10 +1,11 @@
 /** The envelope of every Marie answer, good or bad. */
+import type { JobState } from '../../kernel/job.ts'
+import type { TaskState } from '../../kernel/task.ts'
 import { text } from '../../protocol/shapes.ts'
 import type { Schema } from '../../schema/check.ts'
 import type { Issue } from '../../spec/faults.ts'
 import { type Answer, closedObject, type Fault } from '../dialect.ts'
 import { type Rewordings, reword, rewordingOf } from '../kit/refusals.ts'
-import { wordFor } from '../words.ts'
 import { words } from './words.ts'
 
 export const good = (result: unknown): Answer => ({ status: 200, body: { status: 'OK', result } })
@@ -32,7 +33,7 @@ const codes: Readonly<Record<number, string>> = {
 
 const rewordings: Rewordings = {
   MOVE_REFUSED: { status: 409, code: 'INVALID_STATE', message: wrongState },
-  ID_TAKEN: { status: 409, code: 'DUPLICATE', message: 'This id is used already, or was used before' },
+  ID_TAKEN: { status: 409, code: 'DUPLICATE', message: 'This id is in use, or was used before' },
   IDEMPOTENCY_MISMATCH: {
     status: 409,
     code: 'DUPLICATE',
@@ -70,8 +71,7 @@ const verbs: Readonly<Record<string, string>> = {
 }
 
 function wrongState({ job, state, move }: Fault['details']): string {
-  const view = { state } as never
-  const word = job === undefined ? wordFor(words.task, view, 0) : wordFor(words.job, view, 0)
+  const word = job === undefined ? words.task[state as TaskState] : words.job[state as JobState]
   return `${job === undefined ? 'Job' : 'DAG'} is ${word} and cannot be ${verbs[move as string] ?? move}`
 }
 
@@ -80,5 +80,5 @@ function refuseGraph(issues: readonly Issue[]): Answer {
   if (issues.some(({ at }) => at.endsWith('.name')))
     return refusal(409, 'DUPLICATE', 'A job with this id is in the DAG')
   const faults = issues.map(issue => (issue.at.endsWith('.needs') ? `dependencies: ${issue.why}` : issue.why))
-  return refusal(400, 'BAD_REQUEST', faults.join('; ').replaceAll('no stage is called', 'this DAG has no job'))
+  return refusal(400, 'BAD_REQUEST', faults.join('; ').replaceAll('no stage has the name', 'this DAG has no job'))
 }

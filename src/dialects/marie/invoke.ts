@@ -1,12 +1,10 @@
 /** Submits a job. A standalone job becomes a task; a job of a DAG becomes a stage with one task, in the DAG's Pawl job. */
-
 import { newId } from '../../kernel/id.ts'
 import { Problem } from '../../kernel/problem.ts'
 import { year } from '../../schema/fields.ts'
 import type { Answer, Call, DialectRequest } from '../dialect.ts'
-import { idOf } from './ids.ts'
-import { readSubmission, type Submission } from './submission.ts'
-import { workInfos } from './work-info.ts'
+import { workInfos } from './jobs.ts'
+import { idOf, keptOf, readSubmission, type Submission } from './submission.ts'
 
 /** How long the record of a job without `keep_until` is kept. */
 const keepSeconds = 2 * 86_400
@@ -108,20 +106,5 @@ async function deadlinesOf({ softSla, hardSla }: Submission, engine: DialectRequ
   return {
     ...(softSla !== undefined && { softDeadlineSeconds: secondsUntil(softSla) }),
     ...(hardSla !== undefined && { hardDeadlineSeconds: secondsUntil(hardSla) }),
-  }
-}
-
-/** Fields of a job that Pawl has in other units or not at all. They are kept in the task's metadata, under `marie`. */
-export function keptOf(job: Submission) {
-  return {
-    id: job.id ?? null,
-    dag_id: job.dagId ?? null,
-    dependencies: job.dependencies,
-    retry_limit: job.retryLimit,
-    retry_delay: job.retryDelay,
-    retry_backoff: job.retryBackoff,
-    expire_in_seconds: job.expireInSeconds,
-    soft_sla: job.softSla?.toISOString() ?? null,
-    hard_sla: job.hardSla?.toISOString() ?? null,
   }
 }

@@ -3,13 +3,13 @@
  * the invoke_action of its gateway. Unknown fields are ignored, as in the original.
  */
 
+import { createHash } from 'node:crypto'
+import { idOfHash } from '../../kernel/id.ts'
 import { Problem } from '../../kernel/problem.ts'
-import { faultOf, field, isObject, moment, text } from '../../schema/check.ts'
-import { year } from '../../schema/fields.ts'
-import { flag, jsonObject, type RequestField, someNumber, textField, wholeNumber } from '../kit/fields.ts'
-import { readBody } from '../kit/read.ts'
+import { faultOf, field, flag, isObject, moment, number, object, text } from '../../schema/check.ts'
+import { isId, priority, year } from '../../schema/fields.ts'
+import { openBody, readBody } from '../kit/requests.ts'
 import { statesWithWord } from '../words.ts'
-import { nameOf } from './ids.ts'
 import { words } from './words.ts'
 
 export type Submission = ReturnType<typeof read>
@@ -40,7 +40,7 @@ function ofAction(action: unknown): Submission {
 
 /** The data of a job without `data`: every field that is not one of the job's own. */
 function dataIn(given: Given): Given {
-  const isField = (name: string) => Object.hasOwn(fields, name) || unused.includes(name)
+  const isField = (name: string) => Object.hasOwn(jobBody.properties, name) || unused.includes(name)
   return Object.fromEntries(Object.entries(given).filter(([name]) => name === 'metadata' || !isField(name)))
 }
 
@@ -53,71 +53,61 @@ const withoutKey = ({ api_key: _, ...rest }: Given) => rest
 /** Timestamps without a zone are in UTC. */
 const isNaive = (value: string) => !/(Z|[+-]\d\d:?\d\d)$/i.test(value)
 const dateOf = (value: string) => new Date(isNaive(value) && value.includes('T') ? `${value}Z` : value)
-const instant = textField(
-  field({ type: 'string' }, value =>
-    typeof value === 'string' && faultOf(moment, dateOf(value)) === undefined ? undefined : 'be a moment in ISO 8601',
-  ),
+const instant = field<string>({ type: 'string' }, value =>
+  typeof value === 'string' && faultOf(moment, dateOf(value)) === undefined ? undefined : 'be an ISO 8601 time',
 )
 
 /** The limit for an id in a URL, where it is escaped. */
 const longestInPath = 300
 const idText = text(150)
-const isId = field({ type: 'string' }, value => {
+const anyId = field<string>({ type: 'string' }, value => {
   const must = faultOf(idText, value)
   if (must !== undefined) return must
   return encodeURIComponent(value as string).length > longestInPath ? 'fit into an address' : undefined
 })
-const name = textField(
-  field({ type: 'string' }, value =>
-    typeof value === 'string' && value.length <= 200 && /^[\p{L}\p{N}._-]+$/u.test(value)
-      ? undefined
-      : 'have only letters, digits, hyphens, underscores and periods, and at most 200 of them',
-  ),
+const name = field<string>({ type: 'string' }, value =>
+  typeof value === 'string' && value.length <= 200 && /^[\p{L}\p{N}._-]+$/u.test(value)
+    ? undefined
+    : 'have only letters, digits, hyphens, underscores and periods, and at most 200 of them',
 )
 
 /** In the address of a job, the name of a state means the state. */
-const jobId = textField(
-  field({ type: 'string' }, value => {
-    const isState = typeof value === 'string' && statesWithWord(words.task!, value.toUpperCase()).length > 0
-    return isState ? 'not be the name of a state' : faultOf(isId, value)
-  }),
+const jobId = field<string>({ type: 'string' }, value => {
+  const isState = typeof value === 'string' && statesWithWord(words.task, value.toUpperCase()).length > 0
+  return isState ? 'not be the name of a state' : faultOf(anyId, value)
+})
+
+const dependencies = field<readonly string[]>({ type: 'array' }, value =>
+  Array.isArray(value) && value.length <= 10_000 && value.every(each => faultOf(anyId, each) === undefined)
+    ? undefined
+    : 'be a list of ids',
 )
 
-const dependencies: RequestField<readonly string[]> = {
-  check: field({ type: 'array' }, value =>
-    Array.isArray(value) && value.length <= 10_000 && value.every(each => faultOf(isId, each) === undefined)
-      ? undefined
-      : 'be a list of ids',
-  ),
-}
-
-const newState = textField(
-  field({ type: 'string' }, value =>
-    typeof value === 'string' && value.toUpperCase() === 'CREATED' ? undefined : 'be CREATED, the state of a new job',
-  ),
+const newState = field<string>({ type: 'string' }, value =>
+  typeof value === 'string' && value.toUpperCase() === 'CREATED' ? undefined : 'be CREATED, the state of a new job',
 )
 
-const fields = {
+const jobBody = openBody({
   id: jobId,
-  dag_id: textField(isId),
+  dag_id: anyId,
   name,
   queue: name,
   queue_name: name,
-  data: jsonObject,
-  metadata: jsonObject,
+  data: object,
+  metadata: object,
   state: newState,
-  priority: wholeNumber(-1_000_000, 1_000_000),
-  retry_limit: wholeNumber(0, 999),
-  retry_delay: someNumber(0, year),
+  priority,
+  retry_limit: number({ from: 0, to: 999, whole: true }),
+  retry_delay: number({ from: 0, to: year }),
   retry_backoff: flag,
-  run_ttl_seconds: someNumber(0.001, year),
-  expire_in_seconds: someNumber(0, 10 * year),
+  run_ttl_seconds: number({ from: 0.001, to: year }),
+  expire_in_seconds: number({ from: 0, to: 10 * year }),
   start_after: instant,
   keep_until: instant,
   soft_sla: instant,
   hard_sla: instant,
   dependencies,
-}
+})
 
 /** Marie's defaults apply. An SLA may also be in the metadata. */
 function read(given: Given, data: unknown) {
@@ -125,7 +115,7 @@ function read(given: Given, data: unknown) {
   if (!isObject(metadata)) throw invalid('metadata', 'be an object')
   const { soft_sla, hard_sla } = given
   const all = { ...given, soft_sla: soft_sla ?? metadata.soft_sla, hard_sla: hard_sla ?? metadata.hard_sla }
-  const job = readBody(all, fields)
+  const job = readBody(all, jobBody)
   const queue = job.queue ?? job.queue_name
   const type = job.name ?? queue
   if (type === undefined) throw invalid('name', 'be given')
@@ -160,4 +150,33 @@ const dateIn = (value: string | undefined) => (value === undefined ? undefined :
 
 function invalid(option: string, must: string): Problem {
   return new Problem('OPTION_INVALID', { at: 'body', option, must })
+}
+
+/**
+ * Marie's ids are any text, Pawl's are UUIDs. A text that is not a UUID is always mapped to the same one. A job and a DAG
+ * with the same name have different ids.
+ */
+export function idOf(kind: 'job' | 'dag', name: string): string {
+  if (isId(name)) return name.toLowerCase()
+  const hash = createHash('sha256').update(`marie ${kind} ${name}`).digest('hex')
+  // The leading f puts these ids first in lists, which are ordered by id.
+  return idOfHash(`f${hash.slice(1)}`)
+}
+
+/** UUIDs are compared in lower case. */
+const nameOf = (id: string) => (isId(id) ? id.toLowerCase() : id)
+
+/** Fields of a job that Pawl has in other units or not at all. They are kept in the task's metadata, under `marie`. */
+export function keptOf(job: Submission) {
+  return {
+    id: job.id ?? null,
+    dag_id: job.dagId ?? null,
+    dependencies: job.dependencies,
+    retry_limit: job.retryLimit,
+    retry_delay: job.retryDelay,
+    retry_backoff: job.retryBackoff,
+    expire_in_seconds: job.expireInSeconds,
+    soft_sla: job.softSla?.toISOString() ?? null,
+    hard_sla: job.hardSla?.toISOString() ?? null,
+  }
 }

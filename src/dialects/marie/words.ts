@@ -1,6 +1,6 @@
 import type { Words } from '../words.ts'
 
-export const words: Words = {
+export const words = {
   task: {
     blocked: 'CREATED',
     queued: 'CREATED',
@@ -29,4 +29,4 @@ export const words: Words = {
     expired: 'EXPIRED',
   },
   artifact: null,
-}
+} as const satisfies Words

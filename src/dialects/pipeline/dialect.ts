@@ -4,15 +4,14 @@ import { ignoring } from '../../kernel/problem.ts'
 import type { JobView } from '../../protocol/jobs/jobs.ts'
 import { tracer } from '../../protocol/tracing.ts'
 import { isObject } from '../../schema/check.ts'
-import type { JobSpec } from '../../spec/job-spec.ts'
-import type { NamedJob } from '../../spec/named-job.ts'
+import type { JobSpec, StageSpec } from '../../spec/job-spec.ts'
+import type { NamedJob } from '../../spec/parse-job-spec.ts'
 import type { AskersEngine } from '../askers-engine.ts'
-import { type Answer, type Dialect, type DialectRequest, good, someBody } from '../dialect.ts'
+import { type Answer, type Dialect, type DialectRequest, good, route, someBody } from '../dialect.ts'
+import { wholePage } from '../kit/pages.ts'
 import { unlessProblem } from '../kit/refusals.ts'
 import { statesWithWord } from '../words.ts'
-import { config, defaultName, defaultPipeline, listing, switches } from './default-pipeline.ts'
-import { keys, limits } from './limits.ts'
-import { faultSchema, invalid, readAll, refuse } from './refusals.ts'
+import { config, defaultName, faultSchema, invalid, listing, readAll, refuse, switches } from './requests.ts'
 import { hasSeenAll, notFound, streamOf } from './stream.ts'
 import { answers, jobShape, type Snapshot, statusOf, traceId } from './views.ts'
 import { words } from './words.ts'
@@ -24,55 +23,73 @@ export const pipeline: Dialect = {
   keyHeader: 'x-api-key',
   links: true,
   routes: [
-    {
-      method: 'POST',
-      path: '/v1/pipeline/scheduled-run-async',
-      needs: 'produce',
+    route('POST /v1/pipeline/scheduled-run-async', 'produce', {
       summary: 'Start a run of the named pipeline, or of the default one.',
       status: 202,
       takes: someBody,
       answers: answers.started,
       handle: start,
-    },
-    {
-      method: 'GET',
-      path: '/v1/pipeline/jobs',
-      needs: 'read',
+    }),
+    route('GET /v1/pipeline/jobs', 'read', {
       summary: 'List jobs, newest first.',
       query: Object.keys(listing),
       answers: answers.jobs,
       handle: jobs,
-    },
-    {
-      method: 'GET',
-      path: '/v1/pipeline/jobs/{id}',
-      needs: 'read',
+    }),
+    route('GET /v1/pipeline/jobs/{id}', 'read', {
       summary: 'Get the progress of a job, stage by stage.',
       answers: answers.job,
       handle: async ({ engine, params }) => good(jobShape(await readSnapshot(engine, params.id!))),
-    },
-    {
-      method: 'GET',
-      path: '/v1/pipeline/jobs/{id}/stream',
-      needs: 'read',
+    }),
+    route('GET /v1/pipeline/jobs/{id}/stream', 'read', {
       summary: 'Follow the progress of a job as server-sent events, until it ends.',
       mediaType: 'text/event-stream',
       answers: null,
       handle: stream,
-    },
-    {
-      method: 'POST',
-      path: '/v1/pipeline/jobs/{id}/cancel',
-      needs: 'operate',
+    }),
+    route('POST /v1/pipeline/jobs/{id}/cancel', 'operate', {
       summary: 'Cancel a job: no further stage starts, and the running one is asked to stop.',
       answers: answers.cancelled,
       handle: cancel,
-    },
+    }),
   ],
   refuse,
   faults: faultSchema,
-  keys,
-  limits,
+}
+
+/** A stage that throws has failed without a retry. The stages after it still run. */
+const stageDefaults = { onFailure: 'continue', retry: { attempts: 1 } } as const
+
+const work = (name: string, payload = '{"config": input}'): StageSpec => ({
+  name,
+  task: name,
+  forEach: `[${payload}]`,
+  ...stageDefaults,
+})
+
+const before = ['ingest', 'classify', 'neutralize', 'brief'] as const
+
+/** The state and the output of each stage before the summary. */
+const results = before.map(name => `"${name}": {"state": stages.${name}.state, "results": stages.${name}.output}`)
+
+export const defaultPipeline: JobSpec = {
+  name: 'pipeline',
+  // Counts from the submission, so it also ends a run that no worker has started.
+  deadlineSeconds: 7200,
+  stages: [
+    ...before.map(name => work(name)),
+    { name: 'summary', gives: `{${results.join(', ')}}` },
+    {
+      ...work('evaluation', '{"config": input, "summary": stages.summary.output}'),
+      // Needs brief too: the summary's value stays as it is when brief is run again.
+      needs: ['brief', 'summary'],
+      when: 'has(input.enable_evaluation) && input.enable_evaluation',
+    },
+    {
+      ...work('optimization', '{"config": input, "evaluation": stages.evaluation.output[0]}'),
+      when: 'has(input.enable_auto_optimize) && input.enable_auto_optimize && stages.evaluation.state != "skipped"',
+    },
+  ],
 }
 
 async function start({ engine, body, call, root }: DialectRequest): Promise<Answer> {
@@ -82,7 +99,7 @@ async function start({ engine, body, call, root }: DialectRequest): Promise<Answ
   }
   const { pipeline: name = defaultName, ...rest } = given
   if (typeof name !== 'string') {
-    return invalid([{ type: 'string_type', loc: ['body', 'pipeline'], msg: 'It must be a text.', input: name }])
+    return invalid([{ type: 'string_type', loc: ['body', 'pipeline'], msg: 'It must be a string.', input: name }])
   }
   const isOwn = name === defaultName && !engine.hasPipeline(defaultName)
   const { values: input, details } = readAll(rest, isOwn ? config : switches, 'body')
@@ -104,8 +121,9 @@ async function jobs({ engine, query }: DialectRequest): Promise<Answer> {
   const { values, details } = readAll(query, listing, 'query')
   if (details !== undefined) return invalid(details)
   const { limit, status } = values as { limit: number; status: string | undefined }
-  const inState = (word: string) => ({ state: statesWithWord<JobState>(words.job!, word) })
-  const page = await engine.jobs({ limit, total: true, ...(status !== undefined && inState(status)) })
+  const inState = (word: string) => ({ state: statesWithWord<JobState>(words.job, word) })
+  const filter = status === undefined ? {} : inState(status)
+  const page = await wholePage(paging => engine.jobs({ ...filter, ...paging }), { limit, total: true })
   const running = await engine.jobs({ limit: 1, total: true, ...inState('running') })
   const now = await engine.clock()
   const shown: unknown[] = []
@@ -120,7 +138,7 @@ async function cancel({ engine, params, call }: DialectRequest): Promise<Answer>
       await engine.cancelJob(params.id!, call)
       return good({ cancelled: true, message: 'Cancellation requested' })
     },
-    ({ details }) => good({ cancelled: false, reason: `Job is already ${words.job![details.state as JobState]}` }),
+    ({ details }) => good({ cancelled: false, reason: `Job is already ${words.job[details.state as JobState]}` }),
   )
 }
 
@@ -146,4 +164,4 @@ async function readSnapshot(engine: AskersEngine, id: string): Promise<Snapshot>
 const mostTasks = 200
 
 const tasksOf = async (engine: AskersEngine, { id }: JobView) =>
-  (await engine.tasks({ jobId: id, limit: mostTasks })).items
+  (await wholePage(paging => engine.tasks({ jobId: id, ...paging }), { limit: mostTasks })).items

@@ -3,7 +3,7 @@ import type { StageFacts, Words } from '../words.ts'
 
 export const statuses = ['pending', 'running', 'completed', 'partial', 'failed', 'cancelled'] as const
 
-export const words: Words = {
+export const words = {
   task: null,
   stage: {
     created: null,
@@ -31,7 +31,7 @@ export const words: Words = {
     expired: 'failed',
   },
   artifact: null,
-}
+} as const satisfies Words
 
 const wasSkipped = ({ progress }: StageFacts) =>
   progress !== undefined && progress.total > 0 && progress.skipped === progress.total

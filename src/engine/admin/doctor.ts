@@ -1,6 +1,5 @@
 /** Examines a store without changing it, and reports problems with their remedies. */
-
-import type { Examination, Finding } from '../../protocol/admin/operate.ts'
+import type { Examination, Finding } from '../../protocol/admin/admin.ts'
 import {
   bloatedTables,
   clockSkew,
@@ -12,7 +11,7 @@ import {
 } from '../../store/admin/examine.ts'
 import { brokenRules } from '../../store/admin/integrity.ts'
 import { feedLag } from '../../store/feed/feed.ts'
-import { findUnservedQueues } from '../../store/flow/unserved-queues.ts'
+import { findUnservedQueues } from '../../store/flow/queue-depths.ts'
 import type { Context } from '../context.ts'
 
 /** Values below these thresholds are not reported. */
@@ -26,10 +25,20 @@ export interface Thresholds {
 const defaults: Thresholds = { longSeconds: 60, slotTransactions: 1_000_000, slotBytes: 1_073_741_824 }
 const skewSeconds = 2
 
-export async function examine(
-  { sql, oneConnection }: Context,
-  thresholds: Partial<Thresholds> = {},
-): Promise<Examination> {
+const examining = new WeakMap<Context['sql'], Promise<Examination>>()
+
+/** An examination reads the whole store, so those who ask while one is in progress get its result. */
+export function examineOnce(context: Context, thresholds?: Partial<Thresholds>): Promise<Examination> {
+  if (thresholds !== undefined) return examine(context, thresholds)
+  const { sql } = context
+  const known = examining.get(sql)
+  if (known !== undefined) return known
+  const started = examine(context).finally(() => examining.delete(sql))
+  examining.set(sql, started)
+  return started
+}
+
+async function examine({ sql, oneConnection }: Context, thresholds: Partial<Thresholds> = {}): Promise<Examination> {
   const { longSeconds, slotTransactions, slotBytes } = { ...defaults, ...thresholds }
   const found = await Promise.all([
     schemaDrift(sql).then(drift => drift.map(drifted)),

@@ -2,13 +2,14 @@ import { createHash, randomBytes } from 'node:crypto'
 import { newId } from '../../kernel/id.ts'
 import { Problem } from '../../kernel/problem.ts'
 import { may, type Role } from '../../kernel/role.ts'
-import { type KeyView, keyFields, type MadeKey, type NewKey } from '../../protocol/admin/keys.ts'
+import { type KeyView, keyFields, type MadeKey, type NewKey } from '../../protocol/admin/admin.ts'
 import { type Call, callFields, controlFields } from '../../protocol/call-options.ts'
-import { endKey, findKey, hasKeys, insertKey, type KeyRow, listKeys } from '../../store/admin/keys.ts'
+import { endKey, findKey, findRevokedKeys, hasKeys, insertKey, type KeyRow, listKeys } from '../../store/admin/keys.ts'
+import type { Sql } from '../../store/driver/sql.ts'
 import { checkId, checkOptions } from '../check.ts'
 import type { Context } from '../context.ts'
-import { once } from '../once.ts'
-import { revocationChannel } from './watch-keys.ts'
+import { once } from '../unit-of-work.ts'
+import type { Wake } from '../wake.ts'
 
 /** Creates a key. The secret is shown only once: the store keeps only its hash. */
 export async function createKey({ sql }: Context, key: NewKey, call: Call = {}): Promise<MadeKey> {
@@ -81,4 +82,66 @@ const hashOf = (secret: string) => createHash('sha256').update(secret).digest('h
 
 function toView({ createdAt, revokedAt, ...row }: KeyRow): KeyView {
   return { ...row, createdAt: createdAt.toISOString(), revokedAt: revokedAt?.toISOString() ?? null }
+}
+
+/** Calls `onRevoked` once the key is revoked. Returns a function that ends the watch. */
+export type WatchKey = (keyId: string, onRevoked: () => void) => () => void
+
+const pollMs = 2000
+const prefix = 'key:'
+
+/**
+ * Sent as a notification when a key is revoked. It only makes others check their keys, so a queue with this name does
+ * no harm.
+ */
+const revocationChannel = (keyId: string) => `${prefix}${keyId}`
+
+/**
+ * Notifies open requests when their key is revoked, so that no stream or long poll outlives it. Other processes are
+ * notified; a poll every two seconds finds revocations whose notification was lost.
+ */
+export function makeKeyWatch(sql: Sql, wake: Pick<Wake, 'subscribe'>, ending: AbortSignal): WatchKey {
+  const watched = new Map<string, Set<() => void>>()
+  let timer: NodeJS.Timeout | undefined
+  let isListening = false
+
+  async function poll(): Promise<void> {
+    if (watched.size === 0 || ending.aborted) return
+    // Other callers report an unavailable store.
+    const revoked = await findRevokedKeys(sql, [...watched.keys()]).catch(() => [])
+    for (const id of revoked) {
+      const callbacks = watched.get(id) ?? []
+      watched.delete(id)
+      for (const onRevoked of callbacks) onRevoked()
+    }
+  }
+  const keepPolling = () => {
+    if (timer !== undefined || watched.size === 0 || ending.aborted) return
+    timer = setTimeout(async () => {
+      await poll()
+      timer = undefined
+      keepPolling()
+    }, pollMs)
+    timer.unref()
+  }
+  const listen = () => {
+    if (isListening) return
+    isListening = true
+    wake.subscribe(words => {
+      const isWatched = (word: string) => word === '*' || watched.has(word.slice(prefix.length))
+      if (words.some(isWatched)) void poll()
+    })
+  }
+  return (keyId, onRevoked) => {
+    listen()
+    const others = watched.get(keyId)
+    if (others === undefined) watched.set(keyId, new Set([onRevoked]))
+    else others.add(onRevoked)
+    keepPolling()
+    return () => {
+      const all = watched.get(keyId)
+      all?.delete(onRevoked)
+      if (all?.size === 0) watched.delete(keyId)
+    }
+  }
 }

@@ -6,7 +6,7 @@ import { type Fresh, fresh } from '../../../test/harness/fresh.ts'
 import { taskIn } from '../../../test/harness/task-in.ts'
 import { countEvents, retention, watchQueues } from '../../babysitter/chores.ts'
 import { rescue } from '../../babysitter/rescue.ts'
-import { bucketOf } from '../../kernel/histogram.ts'
+import { bucketOf } from '../../kernel/metrics.ts'
 import type { SettledTask } from '../../protocol/tasks/sync.ts'
 import { bucketSql, countMoves } from '../../store/admin/stats.ts'
 
@@ -22,8 +22,8 @@ const count = (run: Fresh) =>
   })
 const near = (seconds: number | null, wanted: number) =>
   assert.ok(seconds !== null && seconds > wanted / 1.2 && seconds < wanted * 1.2, `${seconds} is not about ${wanted}`)
-const settle = ({ sync }: Fresh, held: { id: string; epoch: number }, said: Omit<SettledTask, 'id' | 'epoch'>) =>
-  sync({ settled: [{ id: held.id, epoch: held.epoch, ...said }] })
+const settle = ({ sync }: Fresh, held: { id: string; epoch: number }, report: Omit<SettledTask, 'id' | 'epoch'>) =>
+  sync({ settled: [{ id: held.id, epoch: held.epoch, ...report }] })
 
 test('statistics say how long tasks waited and ran, by type', async t => {
   const run = await fresh(t)
@@ -184,15 +184,15 @@ test('a question that would make too many points is refused and says why', async
 
 test('how deep the queues were is kept by the minute, whoever looks and however often', async t => {
   const run = await fresh(t)
-  const look = () => watchQueues.run(run.engine.context)
-  await look()
+  const runChore = () => watchQueues.run(run.engine.context)
+  await runChore()
   for (const type of ['slow', 'slow', 'quick']) await run.engine.enqueue(type, null)
   await run.engine.claims({ worker: 'w', queues: ['quick'] })
   await run.advance(60)
-  await Promise.all([look(), look()])
+  await Promise.all([runChore(), runChore()])
   await run.advance(120)
   await run.engine.enqueue('slow', null)
-  await look()
+  await runChore()
   const { depths } = await run.engine.stats()
   assert.deepEqual(
     depths.map(({ queue, due, held }) => [queue, due, held]),

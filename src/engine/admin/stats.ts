@@ -1,5 +1,5 @@
 /** Statistics that the babysitter has counted, by type and time bucket. */
-import { quantile } from '../../kernel/histogram.ts'
+import { quantile } from '../../kernel/metrics.ts'
 import { Problem } from '../../kernel/problem.ts'
 import {
   type PhaseStats,
@@ -65,25 +65,26 @@ function groupBy(rows: readonly StatRow[], keyOf: (row: StatRow) => string): Sta
 
 function typeStats(rows: readonly StatRow[], seconds: number): TypeStats {
   const count = (what: string) => rows.reduce((sum, row) => sum + (row.what === what ? row.n : 0), 0)
-  const [succeeded, skipped, failed] = [count('succeeded'), count('skipped'), count('failed')]
-  const [cancelled, expired, deadLettered] = [count('cancelled'), count('expired'), count('dead_lettered')]
   const queued = count('queued')
+  const ends = {
+    succeeded: count('succeeded'),
+    skipped: count('skipped'),
+    failed: count('failed'),
+    cancelled: count('cancelled'),
+    expired: count('expired'),
+    deadLettered: count('dead_lettered'),
+  }
   return {
     type: rows[0]!.type,
     queued,
     claimed: count('claimed'),
     started: count('started'),
-    succeeded,
-    skipped,
-    failed,
-    cancelled,
-    expired,
-    deadLettered,
+    ...ends,
     failures: count('failures'),
     retried: count('retried'),
     lost: count('lost'),
     queuedPerSecond: queued / seconds,
-    endedPerSecond: (succeeded + skipped + failed + cancelled + expired + deadLettered) / seconds,
+    endedPerSecond: Object.values(ends).reduce((sum, n) => sum + n, 0) / seconds,
     queue: phaseStats(rows, 'queue'),
     run: phaseStats(rows, 'run'),
   }

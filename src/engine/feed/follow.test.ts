@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { eventually } from '../../../test/harness/eventually.ts'
 import { fresh } from '../../../test/harness/fresh.ts'
 
-const limits = { timeout: 60_000 }
+const limits = { timeout: 600_000 }
 
 test('whoever follows a job hears what has happened, then what happens, until it stops listening', limits, async t => {
   const { engine, sync } = await fresh(t)

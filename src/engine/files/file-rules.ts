@@ -1,6 +1,7 @@
 /** Checks which files a job may name and which pods it may start, before anything of the job is written. */
-import { checkInputs } from '../../files/check-inputs.ts'
+
 import { checkBucket } from '../../files/files.ts'
+import { checkInputs } from '../../files/inputs.ts'
 import { checkFolder, parseUri, pathIn, uriOf } from '../../files/uri.ts'
 import { commandType, filesInputsOf } from '../../kernel/datum.ts'
 import type { StagePlan } from '../../kernel/plan.ts'

@@ -5,7 +5,7 @@ import { pathIn } from '../../files/uri.ts'
 import { type DatumInput, type FilesInput, type FilesPlan, filesInputsOf, type Position } from '../../kernel/datum.ts'
 import type { Sql } from '../../store/driver/sql.ts'
 import { readInputsOfTasks } from '../../store/files/listings.ts'
-import { storedFiles } from '../../store/files/read-artifacts.ts'
+import { storedFilesAfter } from '../../store/files/read-artifacts.ts'
 import type { StageRow } from '../../store/jobs/jobs.ts'
 import type { Context } from '../context.ts'
 
@@ -58,8 +58,6 @@ async function* batches(datums: AsyncIterable<Datum>): AsyncGenerator<Datum[]> {
   if (batch.length > 0) yield batch
 }
 
-const filesPerPage = 1000
-
 /** Lists a stage's output files as a folder. Other files in the same folder of the file store are not listed. */
 function stageFilesLister(sql: Sql, stage: StageRow): Lister {
   const base = stage.plan.files?.outputs ?? ''
@@ -73,10 +71,9 @@ async function* list(
   { after: behind = '', deep = false }: { after?: string; deep?: boolean },
 ): AsyncGenerator<readonly Entry[]> {
   // If the last entry was a folder, everything in it has been listed.
-  let after = folder + (behind.endsWith('/') && !deep ? `${behind.slice(0, -1)}0` : behind)
+  const after = folder + (behind.endsWith('/') && !deep ? `${behind.slice(0, -1)}0` : behind)
   let last = ''
-  for (;;) {
-    const files = await storedFiles(sql, stageId, { prefix: folder, after, limit: filesPerPage })
+  for await (const files of storedFilesAfter(sql, stageId, folder, after)) {
     const entries: Entry[] = []
     for (const { name, size, sha256 } of files) {
       const path = name.slice(folder.length)
@@ -86,8 +83,6 @@ async function* list(
       last = entries.at(-1)?.path ?? last
     }
     if (entries.length > 0) yield entries
-    if (files.length < filesPerPage) return
-    after = files.at(-1)!.name
   }
 }
 

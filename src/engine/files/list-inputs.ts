@@ -5,8 +5,7 @@
  * has moved.
  */
 import { isDeepStrictEqual } from 'node:util'
-import { checkInputs } from '../../files/check-inputs.ts'
-import type { Datum } from '../../files/inputs.ts'
+import { checkInputs, type Datum } from '../../files/inputs.ts'
 import { type FilesPlan, type Position, payloadOf } from '../../kernel/datum.ts'
 import { newId } from '../../kernel/id.ts'
 import { isFinal } from '../../kernel/lifecycle.ts'
@@ -17,21 +16,23 @@ import {
   endListing,
   extendListing,
   type Listing,
+  type Reused,
   recordInputs,
   recordListingProgress,
   retryListingLater,
+  skipReused,
   takeListing,
   wasListed,
 } from '../../store/files/listings.ts'
 import { readStages, type StageRow } from '../../store/jobs/jobs.ts'
-import { insertStageTasks } from '../../store/jobs/stage-tasks.ts'
+import { insertStageTasks } from '../../store/jobs/new-job.ts'
 import { checkedJson } from '../check.ts'
 import type { Context } from '../context.ts'
 import { advanceJob } from '../jobs/advance-job.ts'
 import type { LockedJob } from '../jobs/locked-job.ts'
-import { processAll } from '../process-all.ts'
 import { findDatums, withoutTasks } from './find-datums.ts'
-import { findReusable, type Reused, skipReused } from './reuse.ts'
+import { processAll } from './promote.ts'
+import { findReusable } from './reuse.ts'
 
 /** Number of attempts to reach a location before the stage fails. */
 const maxTries = 6

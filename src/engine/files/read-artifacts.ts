@@ -18,9 +18,8 @@ import {
   outputsOfTasks,
   storedFiles,
 } from '../../store/files/read-artifacts.ts'
-import { checkId, checkOptions } from '../check.ts'
+import { checkId, checkOptions, decode, encode } from '../check.ts'
 import type { Context } from '../context.ts'
-import { decode, encode } from '../cursor.ts'
 import { readJob, readStage } from '../jobs/read-jobs.ts'
 import { readTask } from '../tasks/read-tasks.ts'
 import { iso } from '../tasks/task-view.ts'
@@ -65,7 +64,7 @@ export async function findStageFiles(
   return { items: page, next: items.length > limit ? encode({ name: page.at(-1)!.name }) : null }
 }
 
-const mostMakings = 100
+export const mostMakings = 100
 
 /** Returns the inputs that a file was made from, and the outputs made from it. If there are very many, the newest. */
 export async function readLineage({ sql }: Context, query: { readonly uri: string }): Promise<Lineage> {
@@ -85,7 +84,7 @@ function foldersOf(uri: string): string[] {
   return ends.map(end => uri.slice(0, end))
 }
 
-function toArtifactView(row: ArtifactRow): ArtifactView {
+export function toArtifactView(row: ArtifactRow): ArtifactView {
   return {
     ...row,
     createdAt: row.createdAt.toISOString(),

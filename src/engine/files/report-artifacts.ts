@@ -2,9 +2,10 @@
 import { checkFolder, placeOfFile, uriOf } from '../../files/uri.ts'
 import { stagingFolder, stagingOf } from '../../kernel/datum.ts'
 import { isTransient, Problem } from '../../kernel/problem.ts'
-import type { ArtifactReport, SaidArtifact } from '../../protocol/files/artifacts.ts'
+import type { ArtifactReport, ArtifactView, ReportedArtifact } from '../../protocol/files/artifacts.ts'
 import { type HeldTask, leaseOf } from '../../protocol/tasks/sync.ts'
 import type { Sql } from '../../store/driver/sql.ts'
+import { storeFault } from '../../store/driver/store-fault.ts'
 import {
   findRegistered,
   type HeldFiles,
@@ -15,11 +16,12 @@ import {
   registerArtifacts,
   registeredUris,
 } from '../../store/files/artifacts.ts'
-import { recordStagingFolder } from '../../store/files/staging.ts'
+import { recordStagingFolder } from '../../store/files/promotions.ts'
+import { registerFirst } from '../../store/files/register-first.ts'
 import type { Context } from '../context.ts'
-import { retryConflicts } from '../retry.ts'
-import type { Refused } from '../tasks/report-batch.ts'
+import { isConflict, type Refused, refusal, retryConflicts } from '../retry.ts'
 import { checkRoot } from './file-rules.ts'
+import { toArtifactView } from './read-artifacts.ts'
 
 /** The files of each attempt are accepted all or none. Repeated reports change nothing. */
 export async function reportArtifacts(context: Context, items: readonly ArtifactReport[]): Promise<Refused[]> {
@@ -35,9 +37,14 @@ export async function reportArtifacts(context: Context, items: readonly Artifact
     try {
       await retryConflicts(() => reportFiles(context, { id, epoch }, files))
     } catch (error) {
-      if (!(error instanceof Problem) || isTransient(error)) throw error
-      const { code, message } = error
-      refused.push(...files.map(item => ({ item, refusal: { id, epoch, code, message } })))
+      // A task that another transaction has locked must not delay the reports of others.
+      if (storeFault(error) === 'locked')
+        refused.push(...files.map(item => ({ item, refusal: refusal(item, 'TASK_BUSY') })))
+      else if (!(error instanceof Problem) || isTransient(error)) throw error
+      else {
+        const { code, message } = error
+        refused.push(...files.map(item => ({ item, refusal: { id, epoch, code, message } })))
+      }
     }
   }
   return refused
@@ -47,7 +54,7 @@ export async function reportArtifacts(context: Context, items: readonly Artifact
  * Registers the complete set of the attempt's output files. Refused if the attempt has registered other files, whatever
  * their state. Repeating the same set is accepted.
  */
-export function registerAll(context: Context, lease: HeldTask, files: readonly SaidArtifact[]): Promise<void> {
+export function registerAll(context: Context, lease: HeldTask, files: readonly ReportedArtifact[]): Promise<void> {
   return retryConflicts(() =>
     context.sql.begin(async tx => {
       const task = await requireLease(tx, lease)
@@ -58,6 +65,29 @@ export function registerAll(context: Context, lease: HeldTask, files: readonly S
       if (!isSame) throw new Problem('ARTIFACTS_DIFFER', { ...lease, registered: [...before].slice(0, 10) })
     }),
   )
+}
+
+/**
+ * Registers the complete set of the attempt's output files, which are written to their places directly, in one
+ * statement. Returns undefined if that is not possible, and `registerAll` must decide: the task is not held, has files
+ * already or has other outputs, or a URI is taken.
+ */
+export async function registerFirstFiles(
+  context: Context,
+  lease: HeldTask,
+  outputs: string,
+  files: readonly ReportedArtifact[],
+): Promise<ArtifactView[] | undefined> {
+  const placed = files.map(file => checkPlacement(file, lease, { outputs }))
+  checkRoot(context, lease.id, outputs)
+  if (placed.some(({ stagedUri }) => stagedUri !== null)) return undefined
+  try {
+    const rows = await registerFirst(context.sql, lease, outputs, placed)
+    return rows.length === 0 ? undefined : rows.map(toArtifactView)
+  } catch (error) {
+    if (isConflict(error)) return undefined
+    throw error
+  }
 }
 
 /** A single upload, under the URI it was registered with, takes one statement. Everything else takes a transaction. */
@@ -76,7 +106,7 @@ async function requireLease(tx: Sql, lease: HeldTask): Promise<HeldFiles> {
   return task
 }
 
-const uploadOf = ({ size, sha256 }: SaidArtifact, uri: string) => ({
+const uploadOf = ({ size, sha256 }: ReportedArtifact, uri: string) => ({
   uri,
   size: size ?? null,
   sha256: sha256 ?? null,
@@ -86,10 +116,10 @@ async function writeReport(
   context: Context,
   tx: Sql,
   held: HeldTask,
-  files: readonly SaidArtifact[],
+  files: readonly ReportedArtifact[],
   task: HeldFiles,
 ): Promise<void> {
-  const inState = (state: SaidArtifact['state']) => files.filter(file => file.state === state)
+  const inState = (state: ReportedArtifact['state']) => files.filter(file => file.state === state)
   const registered = inState('registered').map(file => checkPlacement(file, held, task))
   if (task.outputs !== null) checkRoot(context, held.id, task.outputs)
   if (registered.length > 0) await register(tx, { ...held, ...task }, registered)
@@ -102,7 +132,7 @@ async function writeReport(
 }
 
 /** Reporting an upload again is accepted. */
-async function upload(tx: Sql, lease: HeldTask, task: HeldFiles, files: readonly SaidArtifact[]): Promise<void> {
+async function upload(tx: Sql, lease: HeldTask, task: HeldFiles, files: readonly ReportedArtifact[]): Promise<void> {
   if (files.length === 0) return
   const uploads = files.map(file => uploadOf(file, normalized(file.uri, task)))
   const { missed } = await recordUploads(tx, lease, uploads)
@@ -122,14 +152,19 @@ async function register(tx: Sql, task: HeldTask & HeldFiles, files: readonly New
     const { uri, taskId: other, isFinal } = first
     throw new Problem(isFinal ? 'ARTIFACT_CONFLICT' : 'ARTIFACT_CONTESTED', { uri, task: task.id, other })
   }
-  if (task.outputs !== null) await recordStagingFolder(tx, task.outputs)
+  if (task.outputs !== null && files.some(({ stagedUri }) => stagedUri !== null))
+    await recordStagingFolder(tx, task.outputs)
 }
 
 /**
  * A file must be below the outputs of its task, and a staged file below the folder of its attempt. Files are promoted
  * with Pawl's own permissions, so a task must not be able to name other locations.
  */
-function checkPlacement({ name, uri, stagedUri }: SaidArtifact, { id, epoch }: HeldTask, task: HeldFiles): NewArtifact {
+function checkPlacement(
+  { name, uri, stagedUri }: ReportedArtifact,
+  { id, epoch }: HeldTask,
+  task: Pick<HeldFiles, 'outputs'>,
+): NewArtifact {
   const { outputs } = task
   const isInside = (folder: string, inner: string) =>
     inner.startsWith(folder) &&
@@ -153,6 +188,6 @@ function checkPlacement({ name, uri, stagedUri }: SaidArtifact, { id, epoch }: H
 /**
  * A location can be spelled in several ways (`(` and `%28`). URIs of files that Pawl does not promote stay as reported.
  */
-function normalized(uri: string, { outputs }: HeldFiles): string {
+function normalized(uri: string, { outputs }: Pick<HeldFiles, 'outputs'>): string {
   return outputs === null ? uri : uriOf(placeOfFile(uri))
 }

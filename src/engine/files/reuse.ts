@@ -5,18 +5,9 @@
 import { createHash } from 'node:crypto'
 import { joinUri } from '../../files/uri.ts'
 import type { DatumInput, FilesPlan } from '../../kernel/datum.ts'
-import type { Sql } from '../../store/driver/sql.ts'
-import { doneBefore } from '../../store/files/listings.ts'
-import { type ArtifactRow, outputsOfTasks, storedFiles } from '../../store/files/read-artifacts.ts'
-import { linkArtifacts, skipTasks } from '../../store/files/reuse.ts'
-import type { StageRow } from '../../store/jobs/jobs.ts'
+import { doneBefore, type Reused } from '../../store/files/listings.ts'
+import { type ArtifactRow, outputsOfTasks, storedFilesAfter } from '../../store/files/read-artifacts.ts'
 import type { Context } from '../context.ts'
-
-export interface Reused {
-  readonly taskId: string
-  /** The task that processed the same datum. */
-  readonly doneBy: string
-}
 
 interface Made {
   readonly id: string
@@ -101,12 +92,10 @@ async function contentOf(context: Context, { uri, path, version, stageId }: Datu
 
 async function stageFileSums({ sql }: Context, stageId: string, prefix: string): Promise<unknown[]> {
   const sums: unknown[] = []
-  for (let after = ''; ; ) {
-    const files = await storedFiles(sql, stageId, { prefix, after, limit: 1000 })
+  for await (const files of storedFilesAfter(sql, stageId, prefix)) {
     sums.push(...files.map(({ name, sha256 }) => [name, sha256]))
-    if (files.length < 1000) return sums
-    after = files.at(-1)!.name
   }
+  return sums
 }
 
 /** A local file is hashed, because its time and size prove little. A bucket keeps a checksum. */
@@ -135,10 +124,4 @@ async function inChunks<In, Out>(
     await afterChunk()
   }
   return out
-}
-
-/** Marks the tasks as skipped, with the output and the files of the tasks that processed the same datums. */
-export async function skipReused(tx: Sql, stage: StageRow, reused: readonly Reused[]): Promise<void> {
-  await skipTasks(tx, stage, reused)
-  await linkArtifacts(tx, stage, reused)
 }

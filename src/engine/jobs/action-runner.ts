@@ -10,11 +10,10 @@ import type { Sql } from '../../store/driver/sql.ts'
 import { startListing } from '../../store/files/listings.ts'
 import { type Batch, findEndOfBatch, readListElements, skipBlocked, tasksAfter } from '../../store/jobs/errands.ts'
 import type { StageRow } from '../../store/jobs/jobs.ts'
-import { insertStageTasks } from '../../store/jobs/stage-tasks.ts'
-import { lockTasks, type TaskUpdate, writeTaskUpdates } from '../../store/tasks/task-updates.ts'
+import { insertStageTasks } from '../../store/jobs/new-job.ts'
+import { decideTasks } from '../../store/tasks/task-updates.ts'
 import { planCompensation } from './compensate.ts'
-import type { ConditionBudget } from './condition-budget.ts'
-import { evaluateConditions } from './evaluate-conditions.ts'
+import { type ConditionBudget, evaluateConditions } from './evaluate-conditions.ts'
 import type { LockedJob } from './locked-job.ts'
 import { reviveBatch } from './revive.ts'
 
@@ -216,12 +215,10 @@ export class ActionRunner {
     const tasks = await tasksAfter(this.#tx, stages, limit)
     const open = tasks.flatMap(({ id, isEnded }) => (isEnded ? [] : [id]))
     const byId = new Map(stages.map(stage => [stage.id, stage]))
-    const rulings = (await lockTasks(this.#tx, open)).flatMap((task): TaskUpdate[] => {
+    await decideTasks(this.#tx, open, this.#actor, task => {
       const { endsHard, endsCause } = byId.get(task.stageId!)!
-      const verdict = cancel(task, endsHard ? 'hard' : 'soft', endsCause ?? undefined)
-      return verdict.ok ? [{ task, steps: verdict.steps, patch: verdict.patch }] : []
+      return cancel(task, endsHard ? 'hard' : 'soft', endsCause ?? undefined)
     })
-    await writeTaskUpdates(this.#tx, rulings, this.#actor)
     return { last: tasks.at(-1)?.id ?? null, seen: tasks.length }
   }
 

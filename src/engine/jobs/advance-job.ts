@@ -13,15 +13,12 @@ import { type StageState, stageLifecycle } from '../../kernel/stage.ts'
 import type { Sql } from '../../store/driver/sql.ts'
 import { storeFault } from '../../store/driver/store-fault.ts'
 import { findLimitedQueues } from '../../store/flow/lanes.ts'
-import { setErrand } from '../../store/jobs/jobs.ts'
-import { readStageCounts, type StageCount } from '../../store/jobs/tally.ts'
-import { AfterCommit } from '../after-commit.ts'
-import type { Context } from '../context.ts'
-import { logCorrelated } from '../log-correlated.ts'
+import { readStageCounts, type StageCount, setErrand } from '../../store/jobs/jobs.ts'
+import { type Context, logCorrelated } from '../context.ts'
 import { retryWhileLocked, shortLockWait, splitOnFailure } from '../retry.ts'
 import { ActionRunner } from './action-runner.ts'
-import { ConditionBudget, type TurnResult } from './condition-budget.ts'
 import type { JobToAdvance } from './dependency-graph.ts'
+import { ConditionBudget, type TurnResult } from './evaluate-conditions.ts'
 import { LockedJob } from './locked-job.ts'
 
 /** Maximum number of tasks that one transaction touches. */
@@ -41,6 +38,7 @@ export async function advanceJob<T = void>(
 ): Promise<T> {
   const { result, after } = await advanceInOwnTransaction(context, jobId, actor, change)
   await runAfterCommit(context, after)
+  context.ends.notify([jobId])
   return result
 }
 
@@ -53,15 +51,10 @@ function advanceInOwnTransaction<T>(
 ): Promise<{ result: T; after: AfterCommit }> {
   return retryWhileLocked(context, async bounds => {
     const after = new AfterCommit()
-    const advance = (tx: Sql) => advanceInTransaction(tx, after, jobId, actor, change, budgetOf(context, jobId))
+    const advance = (tx: Sql) =>
+      advanceInTransaction(tx, after, jobId, actor, change, context.conditionTurns.budgetFor(jobId))
     return { result: await context.sql.begin(advance, bounds), after }
   })
-}
-
-/** The conditions of a job that already waits for a turn are known to be costly, so none is evaluated here. */
-function budgetOf({ conditionTurns }: Context, jobId: string): ConditionBudget {
-  if (conditionTurns.isWaiting(jobId)) return ConditionBudget.none()
-  return conditionTurns.isFull ? ConditionBudget.whileFull() : ConditionBudget.normal()
 }
 
 /** Does everything that follows a commit: notifies workers and the babysitter, and advances jobs. */
@@ -116,7 +109,7 @@ export async function advanceInTransaction<T = void>(
   jobId: string,
   actor: string,
   change: ((locked: LockedJob, tx: Sql) => Promise<T> | T) | undefined,
-  budget = ConditionBudget.normal(),
+  budget = new ConditionBudget(),
 ): Promise<T> {
   const locked = await LockedJob.lock(tx, jobId, actor)
   const result = (await change?.(locked, tx)) as T
@@ -156,6 +149,7 @@ export async function advanceJobsOfStages(context: Context, stageIds: readonly s
     const starts = Array.from({ length: concurrentTransactions }, (_, n) => from + n * jobsPerTransaction)
     await Promise.all(starts.map(start => advanceJobs(context, jobsToAdvance.slice(start, start + jobsPerTransaction))))
   }
+  context.ends.notify(stagesOf.keys())
 }
 
 function needsAdvance(stage: StageCount): boolean {
@@ -193,9 +187,9 @@ async function advanceJobs(context: Context, jobsToAdvance: readonly JobToAdvanc
 async function advanceUnlocked({ conditionTurns }: Context, tx: Sql, jobsToAdvance: readonly JobToAdvance[]) {
   const lockedJobs = await LockedJob.lockAvailable(tx, jobsToAdvance, 'engine')
   let taskBudget = tasksPerTransaction
-  const shared = conditionTurns.isFull ? ConditionBudget.whileFull() : ConditionBudget.normal()
+  const shared = conditionTurns.newBudget()
   for (const locked of lockedJobs) {
-    const budget = conditionTurns.isWaiting(locked.job.id) ? ConditionBudget.none() : shared
+    const budget = conditionTurns.budgetFor(locked.job.id, shared)
     taskBudget = await new ActionRunner(tx, locked, 'engine', taskBudget, budget).runAll()
   }
   const after = new AfterCommit()
@@ -218,4 +212,37 @@ async function savePendingWork(tx: Sql, locked: LockedJob): Promise<boolean> {
   const isKept = isUnfinished || postponed.size > 0
   if (isKept || job.hasErrand) await setErrand(tx, job.id, isKept)
   return isUnfinished
+}
+
+/**
+ * Collects the work to do after a transaction commits. Correctness does not depend on it: if the process dies first,
+ * polling workers and the babysitter find the same work a few seconds later.
+ */
+export class AfterCommit {
+  /** Queues with new work. Their waiting workers are woken. */
+  readonly queues = new Set<string>()
+  /** Stages whose counts have changed. Their jobs may have to advance. */
+  readonly stages = new Set<string>()
+  /** Jobs whose pending work on tasks does not fit into one transaction. */
+  readonly unfinishedJobs = new Set<string>()
+  /** Jobs that wait for a turn to evaluate their conditions. */
+  readonly postponedJobs = new Set<string>()
+  /** There are inputs to list or files to promote. */
+  hasFiles = false
+
+  addQueues(queues: Iterable<string>): void {
+    for (const queue of queues) this.queues.add(queue)
+  }
+
+  addStages(stageIds: Iterable<string>): void {
+    for (const id of stageIds) this.stages.add(id)
+  }
+
+  add(other: AfterCommit): void {
+    this.addQueues(other.queues)
+    this.addStages(other.stages)
+    for (const id of other.unfinishedJobs) this.unfinishedJobs.add(id)
+    for (const id of other.postponedJobs) this.postponedJobs.add(id)
+    if (other.hasFiles) this.hasFiles = true
+  }
 }

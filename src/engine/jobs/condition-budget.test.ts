@@ -5,12 +5,11 @@ import { eventually } from '../../../test/harness/eventually.ts'
 import { type Fresh, fresh } from '../../../test/harness/fresh.ts'
 import { claim, stageOf, statesOf, workOff } from '../../../test/harness/jobs.ts'
 import { continueJobs } from '../../babysitter/job-chores.ts'
-import { AfterCommit } from '../after-commit.ts'
 import { pawl } from '../engine.ts'
-import { advanceInTransaction } from './advance-job.ts'
-import { ConditionBudget } from './condition-budget.ts'
+import { AfterCommit, advanceInTransaction } from './advance-job.ts'
+import { ConditionBudget } from './evaluate-conditions.ts'
 
-const limits = { timeout: 120_000 }
+const limits = { timeout: 600_000 }
 /** Takes about 600,000 steps, more than half of the limit for one condition. */
 const costlyCondition = 'input.all(x, input.all(y, x + y >= 0))'
 const input = Array.from({ length: 250 }, (_, index) => index)
@@ -118,8 +117,40 @@ test('a job with very many costly conditions is left alone until its turn comes'
   const f = await fresh(t)
   const { id } = await f.engine.submit({ name: 'many', input, stages: costlyStages(600) })
   const after = new AfterCommit()
-  await f.sql.begin(tx => advanceInTransaction(tx, after, id, 'engine', undefined, ConditionBudget.none()))
+  await f.sql.begin(tx => advanceInTransaction(tx, after, id, 'engine', undefined, new ConditionBudget(0)))
   const { postponedJobs, unfinishedJobs } = after
   assert.deepEqual([[...postponedJobs], [...unfinishedJobs]], [[id], []], 'nothing is to be done at once')
   await f.engine.cancelJob(id)
+})
+
+test('what the stages of a job give is bounded together: every view of the job shows it', limits, async t => {
+  const f = await fresh(t)
+  const stages = Array.from({ length: 12 }, (_, n) => ({ name: `s${n}`, needs: [], gives: 'input' }))
+  const { id } = await f.engine.submit({ name: 'j', input: 'x'.repeat(900_000), stages })
+  const job = await eventually('it has failed', async () => {
+    const job = await f.engine.job(id)
+    return job.state === 'failed' && job
+  })
+  assert.ok(JSON.stringify(job.stages).length < 9_000_000)
+  const large = await f.engine.submit({
+    name: 'j',
+    input: 'x'.repeat(900_000),
+    stages: [{ name: 's', gives: '[input, input]' }],
+  })
+  const [stage] = await eventually('it has failed', async () => {
+    const { state, stages } = await f.engine.job(large.id)
+    return state === 'failed' && stages
+  })
+  assert.equal(stage!.error?.message, 'it gives more than 1,000,000 characters')
+})
+
+test('a short condition cannot fill the store with the payloads of its tasks', limits, async t => {
+  const f = await fresh(t)
+  const forEach = `[${Array.from({ length: 12 }, () => 'input').join(', ')}]`
+  const stages = Array.from({ length: 4 }, (_, n) => ({ name: `s${n}`, needs: [], task: 't', forEach }))
+  const { id } = await f.engine.submit({ name: 'j', input: 'x'.repeat(900_000), stages })
+  await eventually('it has failed', async () => (await f.engine.job(id)).state === 'failed')
+  const { stages: seen } = await f.engine.job(id)
+  assert.ok(seen.some(({ error }) => error?.message.includes('budget')))
+  assert.ok(seen.filter(({ progress }) => progress.total > 0).length <= 2)
 })

@@ -2,8 +2,9 @@
  * Caches the dependencies between the stages of long jobs. They never change, except that stages are appended, so
  * advancing a job need not read a thousand stages to find the few that matter.
  */
-import type { NeedsOfJob } from '../../kernel/advance.ts'
+
 import { isFinal } from '../../kernel/lifecycle.ts'
+import type { NeedsOfJob } from '../../kernel/next-acts.ts'
 import { stageLifecycle } from '../../kernel/stage.ts'
 import type { Sql } from '../../store/driver/sql.ts'
 import { type JobRow, type StageRow, takeTallies } from '../../store/jobs/jobs.ts'
@@ -30,10 +31,6 @@ const graphs = new Map<
   DependencyGraph & { readonly size: number; noteStates(stages: readonly StageRow[]): void }
 >()
 let cachedStages = 0
-
-function cachedGraph(jobId: string): DependencyGraph | undefined {
-  return graphs.get(jobId)
-}
 
 /** Expects all stages of the job. A job that is being compensated is always read completely. */
 export function cacheGraph(jobId: string, stages: readonly StageRow[]): void {
@@ -116,15 +113,15 @@ export async function loadStages(
   jobs: readonly JobRow[],
   jobsToAdvance: readonly JobToAdvance[],
 ): Promise<ReadonlyMap<string, LoadedStages>> {
-  const graphs = new Map(jobs.map(({ id, hasErrand }) => [id, hasErrand ? undefined : cachedGraph(id)]))
-  const stageIds = jobsToAdvance.flatMap(({ jobId, stageIds }) => graphs.get(jobId)?.relatedStages(stageIds) ?? [])
-  const whole = [...graphs].flatMap(([id, graph]) => (graph === undefined ? [id] : []))
-  const rows = await takeTallies(tx, { jobIds: [...graphs.keys()], whole, stageIds })
+  const known = new Map(jobs.map(({ id, hasErrand }) => [id, hasErrand ? undefined : graphs.get(id)]))
+  const stageIds = jobsToAdvance.flatMap(({ jobId, stageIds }) => known.get(jobId)?.relatedStages(stageIds) ?? [])
+  const whole = [...known].flatMap(([id, graph]) => (graph === undefined ? [id] : []))
+  const rows = await takeTallies(tx, { jobIds: [...known.keys()], whole, stageIds })
   const related = new Set(stageIds)
   const rowsByJob = new Map(jobs.map(({ id }) => [id, [] as typeof rows]))
   for (const row of rows) rowsByJob.get(row.jobId)!.push(row)
   return new Map(
-    [...graphs].map(([id, graph]): [string, LoadedStages] => {
+    [...known].map(([id, graph]): [string, LoadedStages] => {
       const all = rowsByJob.get(id)!
       if (graph === undefined) return [id, { rows: all, graph, isStale: false }]
       // Stages are only ever appended, so the graph is complete if it knows the last one.

@@ -1,3 +1,13 @@
+/**
+ * Evaluates the conditions of stages, and limits their computation. Cheap conditions are evaluated in the transaction
+ * that opens their stage. A condition that needs more steps than are left there is postponed to a turn of its job. Each
+ * turn is a transaction of its own. Turns run one after another with pauses in between, so costly conditions take only a
+ * part of each second, and every job gets its share.
+ *
+ * A postponed condition is stored as pending work of its job. If this process ends before the turn comes, the
+ * babysitter of another process continues.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { StageFacts } from '../../kernel/advance.ts'
 import {
   evaluateForEach,
@@ -11,14 +21,17 @@ import { Meter, OutOfSteps } from '../../spec/meter.ts'
 import type { Sql } from '../../store/driver/sql.ts'
 import { readOutputs } from '../../store/jobs/errands.ts'
 import { readJobInput, type StageRow } from '../../store/jobs/jobs.ts'
-import { type ConditionBudget, stepsPerJob } from './condition-budget.ts'
 import type { StagePatch } from './job-changes.ts'
 import type { LockedJob } from './locked-job.ts'
 
+/** Maximum number of steps for all conditions of a job in one round. */
+export const stepsPerJob = 30_000_000
 /** Maximum size of all outputs that one stage's conditions read. They are in memory at the same time. */
 const maxOutputBytes = 16 * 2 ** 20
 /** Reading and parsing this many bytes takes about as long as one step. */
 const bytesPerStep = 16
+/** A value is stored with its stage, and every view of the job shows it. So a job has at most about 7 MB of them. */
+export const stepsPerCharacter = 4
 /** Conditions with fewer steps are not counted. Most conditions are this cheap, and counting writes to the job. */
 const uncountedSteps = 1000
 
@@ -42,19 +55,29 @@ export async function evaluateConditions(
   const most = Math.min(mostSteps, Math.max(0, stepsPerJob - conditionSteps))
   const meter = new Meter(Math.min(stepsLeft, most))
   let isPostponed = false
+  let stepsToStore = 0
   try {
-    locked.setStage(stage, evaluate(stage, scope, meter))
+    const patch = evaluate(stage, scope, meter)
+    stepsToStore = stepsToStoreFan(stage, patch)
+    if (conditionSteps + stepsToStore > stepsPerJob) failStage(locked, stage, outOfBudget)
+    else locked.setStage(stage, patch)
   } catch (error) {
     const isOut = (error as Error).cause instanceof OutOfSteps
     isPostponed = isOut && stepsLeft < most
     if (isPostponed) return locked.postponeConditions(stage)
     failStage(locked, stage, isOut && most < mostSteps ? outOfBudget : (error as Error).message)
   } finally {
-    const steps = meter.total - Math.max(0, meter.left)
+    const steps = meter.total - Math.max(0, meter.left) + stepsToStore
     budget.spend(steps)
     // A postponed evaluation is repeated in a turn and counted there.
     if (steps > uncountedSteps && !isPostponed) locked.setJob({ conditionSteps: conditionSteps + Math.round(steps) })
   }
+}
+
+/** The payloads of new tasks count once: they are on pages of their own. */
+function stepsToStoreFan({ plan }: StageRow, { fan }: StagePatch): number {
+  if (fan === undefined || fan === null) return 0
+  return JSON.stringify(fan).length * (plan.gives === undefined ? 1 : stepsPerCharacter)
 }
 
 const outOfBudget = `the conditions of this job have used up their budget of ${stepsPerJob.toLocaleString('en')} steps`
@@ -121,4 +144,95 @@ function outputInScope({ id, plan }: StageRow, outputs: Readonly<Record<string, 
 function stageInScope(stage: StageFacts & Pick<StageRow, 'given'>, output: unknown) {
   const { state, total, good, bad, given: approvals } = stage
   return { state, output, total, good, bad, approvals }
+}
+
+/** Maximum number of steps for conditions in a transaction that is not a turn: about 10 milliseconds. */
+const stepsPerTransaction = 100_000
+/** The same limit while the queue for turns is full. Enough for most conditions. */
+const stepsWhileFull = 5000
+/** Maximum number of steps per second in turns: roughly a fifth of one processor. */
+export const stepsPerSecond = 2_000_000
+/** Maximum number of jobs that wait for a turn in this process. Further jobs are left to the babysitter. */
+const maxWaitingJobs = 1000
+
+/** Steps that the conditions of one transaction may take together. */
+export class ConditionBudget {
+  #spent = 0
+  readonly #total: number
+  readonly #isTurn: boolean
+
+  /** The first condition of a turn may take the maximum for any condition, so each turn makes progress. */
+  constructor(total = stepsPerTransaction, isTurn = false) {
+    this.#total = total
+    this.#isTurn = isTurn
+  }
+
+  static forTurn(): ConditionBudget {
+    return new ConditionBudget(mostSteps, true)
+  }
+
+  get spent(): number {
+    return this.#spent
+  }
+
+  /** Steps left for the next condition. */
+  get remaining(): number {
+    return this.#isTurn && this.#spent === 0 ? mostSteps : Math.max(0, this.#total - this.#spent)
+  }
+
+  spend(steps: number): void {
+    this.#spent += steps
+  }
+}
+
+export interface TurnResult {
+  /** Steps that the turn took. */
+  readonly steps: number
+  /** Whether its job needs another turn. */
+  readonly needsAnother: boolean
+}
+
+/** Runs the turns of jobs in FIFO order. */
+export class ConditionTurns {
+  readonly #waiting = new Map<string, () => Promise<TurnResult>>()
+  readonly #signal: AbortSignal
+  #isRunning = false
+
+  constructor(signal: AbortSignal) {
+    this.#signal = signal
+  }
+
+  /** When full, further jobs are left to the babysitter. It retries them often, so each attempt must be cheap. */
+  get #isFull(): boolean {
+    return this.#waiting.size >= maxWaitingJobs
+  }
+
+  /** The conditions of a job that already waits for a turn are known to be costly, so none is evaluated. */
+  budgetFor(jobId: string, budget = this.newBudget()): ConditionBudget {
+    return this.#waiting.has(jobId) ? new ConditionBudget(0) : budget
+  }
+
+  newBudget(): ConditionBudget {
+    return new ConditionBudget(this.#isFull ? stepsWhileFull : stepsPerTransaction)
+  }
+
+  /** Calls `takeTurn`, which must not throw, when the job's turn comes. */
+  enqueue(jobId: string, take: () => Promise<TurnResult>): void {
+    if (this.#waiting.has(jobId) || this.#isFull) return
+    this.#waiting.set(jobId, take)
+    if (!this.#isRunning) void this.#run()
+  }
+
+  async #run(): Promise<void> {
+    this.#isRunning = true
+    for (const [jobId, take] of this.#waiting) {
+      if (this.#signal.aborted) break
+      const { steps, needsAnother } = await take()
+      this.#waiting.delete(jobId)
+      // Moves to the end of the queue, so a job with many costly conditions does not delay others.
+      if (needsAnother) this.#waiting.set(jobId, take)
+      await sleep((steps / stepsPerSecond) * 1000, undefined, { signal: this.#signal, ref: false }).catch(() => {})
+    }
+    this.#isRunning = false
+  }
 }

@@ -1,6 +1,7 @@
 /** Changes to a locked job, its stages and their lanes that have not been written to the store yet. */
+import { isLaneOpen } from '../../kernel/advance.ts'
 import { isFinal } from '../../kernel/lifecycle.ts'
-import { type StageState, stageLifecycle } from '../../kernel/stage.ts'
+import { stageLifecycle } from '../../kernel/stage.ts'
 import type { JobRow, StageRow } from '../../store/jobs/jobs.ts'
 import type { Change, Release, Step, Writing } from '../../store/jobs/write-jobs.ts'
 
@@ -19,6 +20,7 @@ export type JobPatch = Partial<Mutable<Omit<JobRow, 'metadata'>>> & {
 }
 
 interface RowChange {
+  readonly from: JobRow['state'] | StageRow['state']
   steps: Step[]
   opensRound: boolean
   columns: Record<string, unknown>
@@ -42,16 +44,8 @@ export class JobChanges {
     return this.#releases.length > 0
   }
 
-  addStep(row: JobRow | StageRow, step: Step): void {
-    this.#of(row).steps.push(step)
-  }
-
-  openRound(row: JobRow | StageRow): void {
-    this.#of(row).opensRound = true
-  }
-
   setColumns(row: JobRow | StageRow, values: Readonly<Record<string, unknown>>): void {
-    const { columns } = this.#of(row)
+    const { columns } = this.of(row)
     for (const [name, value] of Object.entries(values)) columns[snakeCase(name)] = value
   }
 
@@ -79,16 +73,15 @@ export class JobChanges {
     return written.flatMap(([row]) => (row === this.#job ? [] : [row as StageRow]))
   }
 
-  #of(row: JobRow | StageRow): RowChange {
-    const change = this.#rows.get(row) ?? { steps: [], opensRound: false, columns: {} }
+  /** The changes to a row so far. */
+  of(row: JobRow | StageRow): RowChange {
+    const change = this.#rows.get(row) ?? { from: row.state, steps: [], opensRound: false, columns: {} }
     this.#rows.set(row, change)
     return change
   }
 }
 
 const snakeCase = (name: string) => name.replace(/[A-Z]/g, letter => `_${letter.toLowerCase()}`)
-
-const isOpenState = (state: StageState) => state === 'pending' || state === 'running'
 
 export class LaneChanges {
   readonly #job: JobRow
@@ -104,7 +97,7 @@ export class LaneChanges {
 
   /** Adds a stage as it was read. The transaction that moved it out of an open state has closed its lane. */
   addStage({ laneId, state }: StageRow): void {
-    if (laneId !== null && !isOpenState(state)) this.#isOpen.set(laneId, false)
+    if (laneId !== null && state !== 'pending' && state !== 'running') this.#isOpen.set(laneId, false)
   }
 
   /** Notes that the stage's lane may have to open or close. */
@@ -119,7 +112,7 @@ export class LaneChanges {
 
   /** Returns whether a lane has to close before tasks are locked, and resets the answer. */
   takeMustClose(): boolean {
-    const must = [...this.#unchecked].some(stage => this.#changes(stage) && !this.#shouldOpen(stage))
+    const must = [...this.#unchecked].some(stage => this.#changes(stage) && !isLaneOpen(this.#job, stage))
     this.#unchecked.clear()
     return must
   }
@@ -128,7 +121,7 @@ export class LaneChanges {
     const touched = [...this.#touched]
     return {
       lanes: touched.flatMap(stage =>
-        this.#changes(stage) ? [{ id: stage.laneId!, open: this.#shouldOpen(stage) }] : [],
+        this.#changes(stage) ? [{ id: stage.laneId!, open: isLaneOpen(this.#job, stage) }] : [],
       ),
       ended: touched.flatMap(({ laneId, state }) =>
         laneId !== null && isFinal(stageLifecycle, state) ? [laneId] : [],
@@ -141,17 +134,6 @@ export class LaneChanges {
   }
 
   #changes(stage: StageRow): boolean {
-    return stage.laneId !== null && this.#isOpen.get(stage.laneId) !== this.#shouldOpen(stage)
-  }
-
-  /**
-   * A lane is open while its stage is open and its job is neither paused nor stopping. The lanes of undo stages are
-   * open while the job compensates. Once a stage or job has been decided to end, no more of its tasks are handed out.
-   */
-  #shouldOpen({ state, kind, endsAs }: StageRow): boolean {
-    const job = this.#job
-    const runs =
-      kind === 'undo' ? job.state === 'compensating' : ['pending', 'running'].includes(job.state) && job.endsAs === null
-    return runs && job.visible && endsAs === null && isOpenState(state)
+    return stage.laneId !== null && this.#isOpen.get(stage.laneId) !== isLaneOpen(this.#job, stage)
   }
 }

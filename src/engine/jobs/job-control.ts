@@ -1,10 +1,9 @@
 /** Operator requests on jobs. Each runs under the job's lock and advances the job in the same transaction. */
-
 import { type JobMove, jobLifecycle } from '../../kernel/job.ts'
 import { isFinal, mayMove, movesOpenTo } from '../../kernel/lifecycle.ts'
 import { Problem } from '../../kernel/problem.ts'
 import { stageLifecycle } from '../../kernel/stage.ts'
-import { cancelFields, controlFields } from '../../protocol/call-options.ts'
+import { type CancelCall, cancelFields, controlFields } from '../../protocol/call-options.ts'
 import type { Added, AddedStage, JobView } from '../../protocol/jobs/jobs.ts'
 import { priority as priorityField } from '../../schema/fields.ts'
 import type { JobSpec, StageSpec } from '../../spec/job-spec.ts'
@@ -13,11 +12,12 @@ import type { Sql } from '../../store/driver/sql.ts'
 import { setLanePriority } from '../../store/flow/lanes.ts'
 import { readStages, type StageRow } from '../../store/jobs/jobs.ts'
 import { insertStages } from '../../store/jobs/new-job.ts'
+import { bytesOfStages } from '../../store/jobs/read-jobs.ts'
 import { checkId, checkOptions, isObject } from '../check.ts'
 import type { Context } from '../context.ts'
 import { checkFiles } from '../files/file-rules.ts'
-import { type ControlCall, requireState } from '../tasks/control.ts'
-import { transact } from '../unit-of-work.ts'
+import { type ControlCall, reasonOf, requireState } from '../tasks/control.ts'
+import { transact, type UnitCall } from '../unit-of-work.ts'
 import { advanceInTransaction, advanceJob } from './advance-job.ts'
 import type { LockedJob } from './locked-job.ts'
 import { readJob } from './read-jobs.ts'
@@ -52,7 +52,7 @@ export function resume(context: Context, id: string, call: ControlCall = {}) {
 }
 
 /** Cancels a job. Soft: workers are asked to stop, and their tasks may still finish. Hard: leases end at once. */
-export function cancel(context: Context, id: string, call: ControlCall & { mode?: 'soft' | 'hard' } = {}) {
+export function cancel(context: Context, id: string, call: CancelCall & UnitCall = {}) {
   checkOptions(call, cancelFields, 'cancel')
   const { mode = 'soft', reason } = call
   return changeJob(context, id, call, ['cancel', mode, reason], locked => {
@@ -72,13 +72,6 @@ function cancelHard(locked: LockedJob): void {
       endsHard: true,
     })
   }
-}
-
-export interface RetryCall extends ControlCall {
-  /** Retry as a new job that contains only the tasks that did not succeed. Default: retry in place. */
-  readonly clone?: boolean
-  /** Name of the clone. Default: the job's name. */
-  readonly name?: string
 }
 
 /** Opens the next round: tasks that did not succeed run again, and successful ones are kept. */
@@ -134,7 +127,7 @@ export async function addStages(
     call,
     fingerprint,
     (locked, tx) => {
-      if (isFinal(jobLifecycle, locked.job.state)) throw moveRefused(locked, 'stages')
+      if (isFinal(jobLifecycle, locked.job.state)) throw moveRefused(locked.job, 'stages')
       const known = locked.stages.filter(({ kind }) => kind === 'work')
       const spec = { name: locked.job.name, stages: withNames(stages, known) }
       return addStagesTo(context, locked, tx, spec, call.actor ?? 'operator')
@@ -162,11 +155,20 @@ export function addStagesFromSpec(context: Context, spec: JobSpec & { readonly i
   return changeJob(context, spec.id, { ...call, actor }, ['submit', spec], async (locked, tx) => {
     const { state, open } = locked.job
     const isExtended = open === 'untilDone' && mayMove(jobLifecycle, state, 'extend')
-    if (isFinal(jobLifecycle, state) && !isExtended) throw moveRefused(locked, 'stages')
+    if (isFinal(jobLifecycle, state) && !isExtended) throw moveRefused(locked.job, 'stages')
     const added = await addStagesTo(context, locked, tx, spec, actor)
     if (!isExtended || added.length === 0) return
     locked.reviveJob({ to: 'pending', cause: 'stages_added' }, { begun: false, deadlineAt: deadlineOf(locked) })
   })
+}
+
+/** Maximum size of the plans, metadata and approvals of all stages of a job: every view of the job shows them. */
+export const maxJobBytes = 32 * 2 ** 20
+
+/** Throws if the stages of a job would have become too large with this many more bytes. */
+export async function requireRoomInJob(tx: Sql, jobId: string, more = 0): Promise<void> {
+  const bytes = (await bytesOfStages(tx, jobId)) + more
+  if (bytes > maxJobBytes) throw new Problem('PAYLOAD_TOO_LARGE', { at: 'stages', bytes, limit: maxJobBytes })
 }
 
 async function addStagesTo(
@@ -177,7 +179,7 @@ async function addStagesTo(
   actor: string,
 ): Promise<string[]> {
   const { job } = locked
-  if (job.endsAs !== null) throw moveRefused(locked, 'stages')
+  if (job.endsAs !== null) throw moveRefused(locked.job, 'stages')
   if (job.open === 'sealed') throw new Problem('SEALED', { job: job.id })
   const known = locked.stages.filter(({ kind }) => kind === 'work')
   const knownSpecs = known.map(specOfStage)
@@ -192,6 +194,7 @@ async function addStagesTo(
     return { ...newStage(stage, last + 1 + index, tasks.length, false), tasks }
   })
   await insertStages(tx, job, made, actor)
+  await requireRoomInJob(tx, job.id)
   await writeTasks(tx, job, made, actor)
   const ids = made.map(stage => stage.id)
   const rows = (await readStages(tx, job.id)).filter(stage => ids.includes(stage.id))
@@ -220,8 +223,6 @@ function parseAdded(spec: JobSpec, known: readonly StageSpec[]) {
     throw new Problem('SPEC_INVALID', { ...error.details, issues })
   }
 }
-
-export const reasonOf = ({ reason }: ControlCall) => (reason === undefined ? {} : { reason })
 
 /** Changes one job, all or nothing and once per idempotency key. Returns the job afterwards. */
 export async function changeJob(
@@ -268,10 +269,10 @@ export async function changeJobWithResult<T>(
 }
 
 function requireMove(locked: LockedJob, move: JobMove): void {
-  if (!mayMove(jobLifecycle, locked.job.state, move)) throw moveRefused(locked, move)
+  if (!mayMove(jobLifecycle, locked.job.state, move)) throw moveRefused(locked.job, move)
 }
 
-function moveRefused({ job }: LockedJob, move: string): Problem {
-  const possible = movesOpenTo(jobLifecycle, job.state, 'operator')
-  return new Problem('MOVE_REFUSED', { job: job.id, state: job.state, move, possible })
+export function moveRefused({ id, state }: Pick<JobView, 'id' | 'state'>, move: string): Problem {
+  const possible = movesOpenTo(jobLifecycle, state, 'operator')
+  return new Problem('MOVE_REFUSED', { job: id, state, move, possible })
 }

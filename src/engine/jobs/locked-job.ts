@@ -2,9 +2,10 @@
  * A job and its stages, locked in a transaction. Changes are visible in the rows at once, and are written to the store
  * together.
  */
-import { canDecide } from '../../kernel/advance.ts'
+
 import { type JobState, jobLifecycle } from '../../kernel/job.ts'
 import { isFinal } from '../../kernel/lifecycle.ts'
+import { canDecide } from '../../kernel/next-acts.ts'
 import { Problem } from '../../kernel/problem.ts'
 import type { StageState } from '../../kernel/stage.ts'
 import type { Sql } from '../../store/driver/sql.ts'
@@ -135,13 +136,13 @@ export class LockedJob {
   }
 
   moveStage(stage: StageRow, step: Step & { to: StageState }, patch: StagePatch = {}): void {
-    this.#changes.addStep(stage, { type: `stage.${step.to}`, actor: this.#actor, ...step })
+    this.#changes.of(stage).steps.push({ type: `stage.${step.to}`, actor: this.#actor, ...step })
     this.setStage(stage, { ...patch, state: step.to })
   }
 
   /** Opens the next round of an ended stage. */
   reviveStage(stage: StageRow, step: Step & { to: StageState }, patch: StagePatch): void {
-    this.#changes.openRound(stage)
+    this.#changes.of(stage).opensRound = true
     this.moveStage(stage, step, patch)
   }
 
@@ -208,13 +209,13 @@ export class LockedJob {
   }
 
   moveJob(step: Step & { to: JobState }, patch: JobPatch = {}): void {
-    this.#changes.addStep(this.job, { type: `job.${step.to}`, actor: this.#actor, ...step })
+    this.#changes.of(this.job).steps.push({ type: `job.${step.to}`, actor: this.#actor, ...step })
     this.setJob({ ...patch, state: step.to })
     for (const stage of this.stages) this.touchLane(stage)
   }
 
   reviveJob(step: Step & { to: JobState }, patch: JobPatch): void {
-    this.#changes.openRound(this.job)
+    this.#changes.of(this.job).opensRound = true
     this.moveJob(step, { ...patch, conditionSteps: 0 })
     this.job.round += 1
   }

@@ -106,7 +106,7 @@ test('a job whose stages need each other more than 200,000 times in all is refus
   const names = Array.from({ length: 640 }, (_, index) => `s${index}`)
   const stages = names.map((name, index) => ({ name, task: 't', needs: names.slice(0, index) }))
   const why = (error: unknown) =>
-    error instanceof Problem && /at most 200000 needs in all/.test(JSON.stringify(error.details))
+    error instanceof Problem && /at most 200000 needs in total/.test(JSON.stringify(error.details))
   await assert.rejects(engine.submit({ name: 'dense', stages }), why)
 })
 

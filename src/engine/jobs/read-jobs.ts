@@ -70,10 +70,11 @@ export async function findJobs({ sql }: { readonly sql: Sql }, query: JobQuery =
       stages.filter(({ jobId }) => jobId === job.id),
     ),
   )
-  const next = byAge ? jobs.at(-1)?.n : (place ?? 0) + limit
+  const last = jobs.at(-1)
+  const next = byAge ? last?.n : (place ?? 0) + jobs.length
   return {
     items,
-    next: items.length < limit ? null : String(next),
+    next: last?.more ? String(next) : null,
     ...(query.total === true && { total: await countJobs(sql, filter) }),
   }
 }
@@ -111,7 +112,7 @@ export async function findStages({ sql }: { readonly sql: Sql }, query: StageQue
   const rows = await listStages(sql, filter, { order: 'oldest', limit, offset, cursor: parseIdCursor(cursor) })
   return {
     items: rows.map(toStageView),
-    next: rows.length < limit ? null : rows.at(-1)!.id,
+    next: rows.at(-1)?.more ? rows.at(-1)!.id : null,
     ...(query.total === true && { total: await countStages(sql, filter) }),
   }
 }
@@ -153,7 +154,7 @@ function parsePlace(cursor: string): number {
 
 const parseIdCursor = (cursor: string | undefined) => (cursor === undefined ? null : checkId(cursor, 'CURSOR_INVALID'))
 
-function toJobView(job: JobReadRow, stages: readonly StageReadRow[]): JobView {
+export function toJobView(job: Omit<JobReadRow, 'n'>, stages: readonly StageReadRow[]): JobView {
   const { id, name, state, round, seq, priority, open, input, endsAs, compensated, correlationId, traceparent } = job
   return {
     id,

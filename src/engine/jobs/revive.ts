@@ -8,7 +8,7 @@ import { stageLifecycle } from '../../kernel/stage.ts'
 import type { Sql } from '../../store/driver/sql.ts'
 import { type Batch, tasksAfter } from '../../store/jobs/errands.ts'
 import type { StageRow } from '../../store/jobs/jobs.ts'
-import { lockTasks, type TaskUpdate, writeTaskUpdates } from '../../store/tasks/task-updates.ts'
+import { decideTasks } from '../../store/tasks/task-updates.ts'
 import type { StagePatch } from './job-changes.ts'
 import type { LockedJob } from './locked-job.ts'
 import { deadlineOf } from './submit.ts'
@@ -125,12 +125,10 @@ export const canRevive = ({ kind, state }: StageRow) => kind === 'work' && mayMo
 export async function reviveBatch(tx: Sql, stage: StageRow, limit: number, actor: string): Promise<Batch> {
   const tasks = await tasksAfter(tx, [stage], limit)
   const ended = tasks.flatMap(({ id, isEnded }) => (isEnded ? [id] : []))
-  const rulings = (await lockTasks(tx, ended)).flatMap((task): TaskUpdate[] => {
+  await decideTasks(tx, ended, actor, task => {
     const move = revivalOf(task.state)
-    if (move === undefined || (move === 'reopen' && stage.errand !== 'reopen')) return []
-    const verdict = revive(task, move, {}, 'blocked')
-    return verdict.ok ? [{ task, steps: verdict.steps, patch: verdict.patch }] : []
+    if (move === undefined || (move === 'reopen' && stage.errand !== 'reopen')) return undefined
+    return revive(task, move, {}, 'blocked')
   })
-  await writeTaskUpdates(tx, rulings, actor)
   return { last: tasks.at(-1)?.id ?? null, seen: tasks.length }
 }

@@ -8,40 +8,45 @@ import { queueOfStage } from '../../kernel/plan.ts'
 import { Problem } from '../../kernel/problem.ts'
 import { flattenSettings } from '../../kernel/settings.ts'
 import { stageLifecycle } from '../../kernel/stage.ts'
-import { approveFields, cancelFields, controlFields } from '../../protocol/call-options.ts'
+import {
+  type ApproveCall,
+  approveFields,
+  type CancelCall,
+  cancelFields,
+  controlFields,
+} from '../../protocol/call-options.ts'
 import { type Added, type NewStageTask, type StageView, stageTaskFields } from '../../protocol/jobs/jobs.ts'
 import { maxTasksPerCall } from '../../protocol/tasks/new-task.ts'
 import type { Sql } from '../../store/driver/sql.ts'
 import type { StageRow } from '../../store/jobs/jobs.ts'
+import { insertStageTasks, type StageTask } from '../../store/jobs/new-job.ts'
 import { findJobOf } from '../../store/jobs/read-jobs.ts'
-import { insertStageTasks, type StageTask } from '../../store/jobs/stage-tasks.ts'
-import { lockTasks, type TaskUpdate, writeTaskUpdates } from '../../store/tasks/task-updates.ts'
+import { decideTasks } from '../../store/tasks/task-updates.ts'
 import { checkedJson, checkId, checkOptions } from '../check.ts'
 import type { Context } from '../context.ts'
 import { checkCommandFiles } from '../files/file-rules.ts'
-import { type ControlCall, requireState } from '../tasks/control.ts'
-import { changeJobWithResult, reasonOf } from './job-control.ts'
+import { type ControlCall, reasonOf, requireState } from '../tasks/control.ts'
+import type { UnitCall } from '../unit-of-work.ts'
+import { changeJobWithResult, requireRoomInJob } from './job-control.ts'
 import type { LockedJob } from './locked-job.ts'
 import { readStage } from './read-jobs.ts'
 import { canRevive, reviveStages } from './revive.ts'
 
-export interface ApproveCall extends ControlCall {
-  readonly comment?: string
-  /** Data from the approver. Later stages can read it. */
-  readonly data?: unknown
-}
+/** Ten thousand stages with this much each are not too large together, so their size is not checked. */
+export const smallBytes = 1000
 
 /**
  * Approves a waiting stage: as one of the gate's approvers, or to end a hold. If the stage is held before its gate, the
  * first approval only ends the hold, and the gate still needs its own approvals.
  */
-export function approve(context: Context, id: string, call: ApproveCall = {}) {
+export function approve(context: Context, id: string, call: ApproveCall & UnitCall = {}) {
   checkOptions(call, approveFields, 'approve')
-  if (call.data !== undefined) checkedJson(call.data, context.maxPayloadBytes, 'data')
-  return changeStage(context, id, call, ['approve', call.comment, call.data], (locked, stage) => {
+  const data = call.data === undefined ? '' : checkedJson(call.data, context.maxPayloadBytes, 'data')
+  return changeStage(context, id, call, ['approve', call.comment, call.data], async (locked, stage, tx) => {
     requireAllowed(stage, stage.state === 'waiting', 'approve')
-    const { comment, data, actor: by = 'operator' } = call
-    const approval = { by, ...(comment !== undefined && { comment }), ...(data !== undefined && { data }) }
+    if (data.length > smallBytes) await requireRoomInJob(tx, stage.jobId, data.length)
+    const { comment, actor: by = 'operator' } = call
+    const approval = { by, ...(comment !== undefined && { comment }), ...(data !== '' && { data: call.data }) }
     // Repeated approvals by the same person count once.
     if (stage.given.some(given => given.by === by) && !stage.held) return
     const isBeforeGate = stage.held && !isApproved(stage)
@@ -55,7 +60,7 @@ export function approve(context: Context, id: string, call: ApproveCall = {}) {
 }
 
 /** Rejects a waiting stage. It fails, and its tasks are cancelled. */
-export function reject(context: Context, id: string, call: ApproveCall = {}) {
+export function reject(context: Context, id: string, call: ApproveCall & UnitCall = {}) {
   checkOptions(call, approveFields, 'reject')
   return changeStage(context, id, call, ['reject', call.comment], (locked, stage) => {
     requireAllowed(stage, stage.state === 'waiting', 'reject')
@@ -81,7 +86,7 @@ export function hold(context: Context, id: string, call: ControlCall = {}) {
   })
 }
 
-export function cancelStage(context: Context, id: string, call: ControlCall & { mode?: 'soft' | 'hard' } = {}) {
+export function cancelStage(context: Context, id: string, call: CancelCall & UnitCall = {}) {
   checkOptions(call, cancelFields, 'cancel')
   const { mode = 'soft', reason } = call
   return changeStage(context, id, call, ['cancel stage', mode], (locked, stage) => {
@@ -163,11 +168,7 @@ function isCalledOff({ job }: LockedJob, { state, begun, endsCause }: StageRow):
 /** An ended stage must not contain open tasks. */
 async function cancelAdded(tx: Sql, locked: LockedJob, stage: StageRow, ids: readonly string[], actor: string) {
   await locked.write(tx)
-  const rulings = (await lockTasks(tx, ids)).flatMap((task): TaskUpdate[] => {
-    const verdict = cancel(task, 'soft', stage.endsCause ?? undefined)
-    return verdict.ok ? [{ task, steps: verdict.steps, patch: verdict.patch }] : []
-  })
-  await writeTaskUpdates(tx, rulings, actor)
+  await decideTasks(tx, ids, actor, task => cancel(task, 'soft', stage.endsCause ?? undefined))
   await locked.recount(tx)
   locked.setStage(stage, { blocked: 0 })
 }

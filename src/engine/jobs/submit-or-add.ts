@@ -1,5 +1,4 @@
 /** Submits a job, or adds its stages to an existing job (`ifThere: 'add'`). */
-
 import { queueOfStage } from '../../kernel/plan.ts'
 import { Problem, type ProblemCode } from '../../kernel/problem.ts'
 import { callFields } from '../../protocol/call-options.ts'
@@ -7,22 +6,23 @@ import type { JobView } from '../../protocol/jobs/jobs.ts'
 import { isObject } from '../../schema/check.ts'
 import { isId } from '../../schema/fields.ts'
 import type { JobSpec } from '../../spec/job-spec.ts'
-import type { NamedJob } from '../../spec/named-job.ts'
+import type { NamedJob } from '../../spec/parse-job-spec.ts'
 import { readYaml } from '../../spec/read-yaml.ts'
 import type { Sql } from '../../store/driver/sql.ts'
 import { readStages } from '../../store/jobs/jobs.ts'
 import { getJob } from '../../store/jobs/read-jobs.ts'
 import { checkOptions } from '../check.ts'
 import type { Context } from '../context.ts'
-import { demandJob, demandQueues, queuesSaid } from '../key-queues.ts'
+import { demandJob, demandQueues, queuesWritten } from '../queue-scope.ts'
+import type { UnitCall } from '../unit-of-work.ts'
 import { addStagesFromSpec } from './job-control.ts'
-import { makeJobOnce, type SubmitCall, submitJob } from './submit.ts'
+import { makeJobOnce, submitJob } from './submit.ts'
 
 /** Submits a job. If the spec asks for it and a job with its id exists, adds the stages to that job. */
 export async function submitOrAdd(
   context: Context,
   spec: JobSpec | NamedJob | string,
-  call: SubmitCall = {},
+  call: UnitCall = {},
   queues: readonly string[] | null = null,
 ): Promise<JobView> {
   const written = typeof spec === 'string' ? parseText(spec) : spec
@@ -30,7 +30,7 @@ export async function submitOrAdd(
   if (!isObject(written) || written.ifThere !== 'add' || !isId(written.id)) {
     return submitJob(context, spec, call, queues)
   }
-  if (Array.isArray(written.stages)) demandQueues(queues, queuesSaid(written.stages))
+  if (Array.isArray(written.stages)) demandQueues(queues, queuesWritten(written.stages))
   checkOptions(call, callFields, 'call')
   const job = { ...written, id: written.id.toLowerCase() } as unknown as JobSpec & { id: string }
   // Which of the two cases applies may change when the request is repeated.
@@ -51,7 +51,7 @@ const maxTries = 5
 async function addOrSubmit(
   context: Context,
   job: JobSpec & { id: string },
-  call: SubmitCall,
+  call: UnitCall,
   queues: readonly string[] | null,
 ): Promise<JobView> {
   for (let tried = 1; ; tried++) {

@@ -7,38 +7,34 @@ import { callFields } from '../../protocol/call-options.ts'
 import type { JobView } from '../../protocol/jobs/jobs.ts'
 import { tracer } from '../../protocol/tracing.ts'
 import type { JobSpec } from '../../spec/job-spec.ts'
-import type { NamedJob } from '../../spec/named-job.ts'
-import { parseJobSpec } from '../../spec/parse-job-spec.ts'
+import { type NamedJob, parseJobSpec } from '../../spec/parse-job-spec.ts'
 import type { Sql } from '../../store/driver/sql.ts'
+import { recordInputsOfJob, skipReused } from '../../store/files/listings.ts'
+import { insertJobs, type SmallJob } from '../../store/jobs/insert-jobs.ts'
+import { lockJobAgainstDeletion } from '../../store/jobs/job-ends.ts'
 import {
+  countBlocked,
   insertJob,
   insertStages,
+  insertStageTasks,
+  type JobOfTasks,
   type NewStage,
+  type StageTask,
+  type StageTasks,
   stagesPerStatement,
   touchSubmission,
 } from '../../store/jobs/new-job.ts'
-import { insertStageTasks, type JobOfTasks, type StageTask, type StageTasks } from '../../store/jobs/stage-tasks.ts'
-import { reserveIds } from '../../store/tasks/chosen-ids.ts'
+import { reserveIds } from '../../store/tasks/idempotency.ts'
 import { checkedJson, checkOptions } from '../check.ts'
-import type { CallerTransaction, Context } from '../context.ts'
+import type { Context } from '../context.ts'
 import { checkFiles } from '../files/file-rules.ts'
-import { demandQueues, queuesIn } from '../key-queues.ts'
-import type { Idempotency } from '../once.ts'
-import { throwIdTaken } from '../tasks/enqueue.ts'
-import { inProducerSpan } from '../trace.ts'
-import { transact } from '../unit-of-work.ts'
+import { demandQueues, queuesIn } from '../queue-scope.ts'
+import { inProducerSpan, throwIdTaken } from '../tasks/enqueue.ts'
+import { transact, type UnitCall } from '../unit-of-work.ts'
 import { advanceInTransaction, advanceJob } from './advance-job.ts'
-import { type CarriedTask, copyDoneTasks } from './carry-over.ts'
 import type { LockedJob } from './locked-job.ts'
 import { readJob } from './read-jobs.ts'
-
-export interface SubmitCall extends Idempotency {
-  /** Submit in this transaction: the job appears when it commits and disappears if it rolls back. */
-  readonly tx?: CallerTransaction
-  readonly actor?: string
-  /** For a job whose spec has none. */
-  readonly traceparent?: string
-}
+import { asSmallJob, queuesOfOpenStages, viewOfSmallJob } from './small-jobs.ts'
 
 const tasksPerBatch = 5000
 
@@ -46,7 +42,7 @@ const tasksPerBatch = 5000
 export async function submitJob(
   context: Context,
   spec: JobSpec | NamedJob | string,
-  call: SubmitCall = {},
+  call: UnitCall = {},
   queues: readonly string[] | null = null,
 ): Promise<JobView> {
   checkOptions(call, callFields, 'call')
@@ -74,8 +70,8 @@ export interface StageToWrite {
   readonly id?: string
   readonly plan: StagePlan
   readonly tasks: readonly TaskToWrite[]
-  /** For clones: tasks that are already done. */
-  readonly carried?: readonly CarriedTask[]
+  /** For clones: payloads, as JSON text, that a task of the original job has already done. */
+  readonly carried?: readonly { readonly payload: string; readonly doneBy: string }[]
 }
 
 /**
@@ -87,29 +83,32 @@ export async function writeJob(
   context: Context,
   plan: JobPlan,
   stages: readonly StageToWrite[],
-  call: SubmitCall,
+  call: UnitCall,
   request: unknown,
   clonedFrom: string | null,
 ): Promise<JobView> {
   const actor = call.actor ?? 'producer'
   const sql = context.sqlFor(call.tx)
   const id = plan.id ?? newId()
+  const made = stages.map((stage, ordinal) => newStage(stage.plan, ordinal, stage.tasks.length, plan.start, stage.id))
   const size = stages.reduce((sum, { tasks, carried = [] }) => sum + tasks.length + carried.length, 0)
   const write = async (tx: Sql) => {
     await insertJob(tx, { id, plan: withoutStages(plan), clonedFrom }, actor).catch(throwIdTaken)
     if (plan.id !== undefined) await reserveIds(tx, [id]).catch(throwIdTaken)
-    const made = stages.map((stage, ordinal) => newStage(stage.plan, ordinal, stage.tasks.length, plan.start, stage.id))
     await insertStages(tx, { id, priority: plan.priority, plan }, made, actor)
-    return made.map((stage, index) => ({ ...stages[index]!, ...stage }))
   }
-  const fill = async (sql: Sql, made: Awaited<ReturnType<typeof write>>, beforeBatch?: () => Promise<void>) => {
-    await writeTasks(sql, { ...plan, id }, made, actor, beforeBatch)
-    if (clonedFrom !== null) await copyDoneTasks(sql, clonedFrom, { ...plan, id }, made, actor)
+  const withTasks = made.map((stage, index) => ({ ...stages[index]!, ...stage }))
+  const fill = async (sql: Sql, beforeBatch?: () => Promise<void>) => {
+    await writeTasks(sql, { ...plan, id }, withTasks, actor, beforeBatch)
+    if (clonedFrom !== null) await copyDoneTasks(sql, clonedFrom, { ...plan, id }, withTasks, actor)
   }
-  const choosesIds = plan.id !== undefined || plan.stages.some(({ taskId }) => taskId !== undefined)
-  if (size <= tasksPerBatch || sql.isTransaction || call.idempotencyKey !== undefined || choosesIds) {
+  const chosenIds = [plan.id, ...chosenTaskIds(withTasks)].filter(chosen => chosen !== undefined)
+  const small = clonedFrom === null ? asSmallJob(id, withoutLargeInput(plan), withTasks, actor) : undefined
+  if (small !== undefined) return writeSmallJob(context, small, chosenIds, call, request)
+  if (size <= tasksPerBatch || sql.isTransaction || call.idempotencyKey !== undefined || chosenIds.length > 0) {
     return transact(context, call, request, async (tx, after) => {
-      await fill(tx, await write(tx))
+      await write(tx)
+      await fill(tx)
       await advanceInTransaction(tx, after, id, actor, locked => makeVisible(locked, plan))
       return readJob({ ...context, sql: tx }, id)
     })
@@ -117,17 +116,38 @@ export async function writeJob(
   const keepSubmitting = async () => {
     if (!(await touchSubmission(sql, id))) throw new Problem('SUBMIT_CUT_OFF')
   }
-  await fill(sql, await sql.begin(write), keepSubmitting)
+  await sql.begin(write)
+  await fill(sql, keepSubmitting)
   await keepSubmitting()
   await advanceJob(context, id, actor, locked => makeVisible(locked, plan))
   return readJob(context, id)
+}
+
+/** A job that needs no transaction of its own is written together with others (merge-submits.ts). */
+async function writeSmallJob(
+  context: Context,
+  job: SmallJob,
+  chosenIds: readonly string[],
+  call: UnitCall,
+  request: unknown,
+): Promise<JobView> {
+  if (call.tx === undefined && call.idempotencyKey === undefined && chosenIds.length === 0) {
+    context.sql.checkTurn()
+    return viewOfSmallJob(job, await context.insertSmallJob(job))
+  }
+  return transact(context, call, request, async (tx, after) => {
+    const now = await insertJobs(tx, [job]).catch(throwIdTaken)
+    await reserveIds(tx, chosenIds).catch(throwIdTaken)
+    after.addQueues(queuesOfOpenStages(job))
+    return viewOfSmallJob(job, now)
+  })
 }
 
 /**
  * Creates a job from another one. With an idempotency key, the other job is read in the key's transaction, so a
  * repeated request gets the first answer even if the other job has changed.
  */
-export function makeJobOnce<Call extends SubmitCall>(
+export function makeJobOnce<Call extends UnitCall>(
   context: Context,
   call: Call,
   request: unknown,
@@ -182,8 +202,43 @@ export async function writeTasks(
     }
   }
   await write()
-  const chosen = stages.flatMap(({ plan: { taskId }, tasks }) => (taskId && tasks.length > 0 ? [taskId] : []))
-  await reserveIds(sql, chosen).catch(throwIdTaken)
+  await reserveIds(sql, chosenTaskIds(stages)).catch(throwIdTaken)
+}
+
+function chosenTaskIds(stages: readonly { readonly plan: StagePlan; readonly tasks: readonly unknown[] }[]): string[] {
+  return stages.flatMap(({ plan: { taskId }, tasks }) => (taskId && tasks.length > 0 ? [taskId] : []))
+}
+
+const copiesPerTransaction = 1000
+
+/**
+ * Copies tasks that a clone need not repeat, after the tasks that it has to run. They are marked as skipped and linked
+ * to the files of the tasks that succeeded.
+ */
+async function copyDoneTasks(
+  sql: Sql,
+  clonedFrom: string,
+  job: JobOfTasks,
+  stages: readonly (NewStage & Pick<StageToWrite, 'carried'>)[],
+  actor: string,
+): Promise<void> {
+  for (const { id, plan, carried = [] } of stages) {
+    const stage = { id, jobId: job.id }
+    for (let from = 0; from < carried.length; from += copiesPerTransaction) {
+      const some = carried.slice(from, from + copiesPerTransaction)
+      const tasks = some.map(each => ({ ...each, id: newId(), type: plan.task! }))
+      const reused = tasks.map(({ id: taskId, doneBy }) => ({ taskId, doneBy }))
+      await sql.begin(async tx => {
+        // If the original job has been deleted meanwhile, with its artifacts, the tasks stay blocked and run with the
+        // others.
+        await lockJobAgainstDeletion(tx, clonedFrom)
+        await insertStageTasks(tx, job, [{ stageId: id, state: 'blocked', settings: plan.settings, tasks }], actor)
+        await countBlocked(tx, stage, tasks.length)
+        await skipReused(tx, stage, reused)
+      })
+    }
+  }
+  await recordInputsOfJob(sql, job.id)
 }
 
 /** `startsNow`: tasks of stages without needs, condition or gate are queued at once and never blocked. */
@@ -207,6 +262,10 @@ export function checkPayloads(context: Context, { payloads, name }: StagePlan): 
 }
 
 function withoutStages({ stages: _, id: _id, ...plan }: JobPlan): Omit<JobPlan, 'stages'> {
+  return plan
+}
+
+function withoutLargeInput(plan: JobPlan): JobPlan {
   if (JSON.stringify(plan.input ?? null).length > 10_000_000) throw new Problem('PAYLOAD_TOO_LARGE', { at: 'input' })
   return plan
 }

@@ -84,12 +84,13 @@ test('dead letters are listed and redriven by what they say, and what says somet
     if (message === '') await engine.deadLetter(id, { reasonCode: 'exhausted_retries' })
     else await engine.fail(id, epoch, { error: { message } })
   }
-  const said = async (message: string) => (await engine.deadLetters({ message })).items.map(({ payload }) => payload)
-  assert.deepEqual((await said('row 1 is odd')).sort(), ['row 17 is odd', 'row 4 is odd'])
+  const payloadsWith = async (message: string) =>
+    (await engine.deadLetters({ message })).items.map(({ payload }) => payload)
+  assert.deepEqual((await payloadsWith('row 1 is odd')).sort(), ['row 17 is odd', 'row 4 is odd'])
   for (const { message, count } of await engine.troubles({ state: 'dead_lettered' })) {
-    assert.equal((await said(message)).length, count, message)
+    assert.equal((await payloadsWith(message)).length, count, message)
     assert.equal((await engine.redrive({ message, dryRun: true })).total, count, message)
   }
   assert.equal((await engine.redrive({ message: 'row # is odd' })).redriven.length, 2)
-  assert.deepEqual([(await said('row 1 is odd')).length, (await engine.deadLetters()).items.length], [0, 2])
+  assert.deepEqual([(await payloadsWith('row 1 is odd')).length, (await engine.deadLetters()).items.length], [0, 2])
 })

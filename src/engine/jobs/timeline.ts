@@ -52,21 +52,11 @@ function toStage(steps: readonly StageStep[]) {
 
 function toTask(rows: readonly AttemptRow[]) {
   const { id, stageId, state, createdAt } = rows[0]!
-  const attempts = rows.flatMap(({ epoch, worker, claimedAt, startedAt, endedAt, outcome, cause }) =>
-    epoch === null
-      ? []
-      : [
-          {
-            epoch,
-            worker: worker?.replace(/^worker:/, '') ?? null,
-            claimedAt: claimedAt!.toISOString(),
-            startedAt: iso(startedAt),
-            endedAt: iso(endedAt),
-            outcome,
-            cause,
-          },
-        ],
-  )
+  const attempts = rows.flatMap(({ epoch, worker, claimedAt, startedAt, endedAt, outcome, cause }) => {
+    if (epoch === null) return []
+    const times = { claimedAt: claimedAt!.toISOString(), startedAt: iso(startedAt), endedAt: iso(endedAt) }
+    return [{ epoch, worker: worker?.replace(/^worker:/, '') ?? null, ...times, outcome, cause }]
+  })
   return { id, stageId, state, createdAt: createdAt.toISOString(), attempts }
 }
 

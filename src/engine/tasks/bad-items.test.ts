@@ -10,7 +10,7 @@ const loneSurrogate = String.fromCharCode(0xdc00)
 const cycle: unknown[] = []
 cycle.push(cycle)
 
-const badSettles: [what: string, said: object, code: ProblemCode][] = [
+const badSettles: [what: string, item: object, code: ProblemCode][] = [
   ['a NUL in the output', { outcome: 'succeeded', output: { text: nul } }, 'PAYLOAD_INVALID'],
   ['half a surrogate in the output', { outcome: 'succeeded', output: loneSurrogate }, 'PAYLOAD_INVALID'],
   ['a cycle in the output', { outcome: 'succeeded', output: cycle }, 'PAYLOAD_INVALID'],
@@ -51,10 +51,10 @@ const lease = ({ id, epoch }: { id: string; epoch: number }) => ({ id, epoch })
 for (const state of ['assigned', 'running'] as const) {
   test(`a bad settle is refused alone: its task stays ${state}, its neighbours end`, async t => {
     const run = await fresh(t, { maxPayloadBytes: 1000 })
-    for (const [what, said, code] of badSettles) {
+    for (const [what, item, code] of badSettles) {
       const { one, bad, two } = await threeHeldTasks(run, state)
       const good = { outcome: 'succeeded', output: 'done' } as const
-      const settled = [{ ...one, ...good }, { ...bad, ...said } as SettledTask, { ...two, ...good }]
+      const settled = [{ ...one, ...good }, { ...bad, ...item } as SettledTask, { ...two, ...good }]
       const { refused } = await run.sync({ settled })
       assert.deepEqual(
         refused.map(refusal => [refusal.id, refusal.code]),
@@ -76,10 +76,10 @@ test('a bad beat is refused alone: its neighbours are renewed', async t => {
     [{ progres: 1 }, 'OPTION_UNKNOWN'],
     [{ epoch: 1.5 }, 'OPTION_INVALID'],
   ]
-  for (const [said, code] of odd) {
+  for (const [item, code] of odd) {
     const { one, bad, two } = await threeHeldTasks(run, 'running')
     await run.advance(1)
-    const beats = [{ ...one, progress: 1 }, { ...bad, ...said } as BeatOfTask, { ...two, progress: 2 }]
+    const beats = [{ ...one, progress: 1 }, { ...bad, ...item } as BeatOfTask, { ...two, progress: 2 }]
     const { refused } = await run.sync({ beats })
     assert.deepEqual(
       refused.map(refusal => [refusal.id, refusal.code]),
@@ -92,9 +92,9 @@ test('a bad beat is refused alone: its neighbours are renewed', async t => {
 
 test('a bad start is refused alone: its neighbours start', async t => {
   const run = await fresh(t)
-  for (const said of [{ agoMs: -1 }, { agoMs: 'a while' }, { agoMs: 1e300 }]) {
+  for (const item of [{ agoMs: -1 }, { agoMs: 'a while' }, { agoMs: 1e300 }]) {
     const { one, bad, two } = await threeHeldTasks(run, 'assigned')
-    const { refused } = await run.sync({ started: [one, { ...bad, ...said } as StartedTask, two] })
+    const { refused } = await run.sync({ started: [one, { ...bad, ...item } as StartedTask, two] })
     assert.deepEqual(
       refused.map(refusal => [refusal.id, refusal.code]),
       [[bad.id, 'OPTION_INVALID']],
@@ -143,11 +143,11 @@ test('a sync that is wrong as a whole does nothing of what it asks', async t => 
     { beats: [null] },
     { started: {} },
   ]
-  for (const said of odd) {
+  for (const item of odd) {
     await assert.rejects(
-      run.sync({ ...good, ...said } as SyncRequest),
+      run.sync({ ...good, ...item } as SyncRequest),
       { code: 'OPTION_INVALID' },
-      JSON.stringify(said),
+      JSON.stringify(item),
     )
   }
   assert.equal((await run.engine.task(task.id)).state, 'running')

@@ -20,11 +20,11 @@ async function beatWithChange(
   task: HeldTask,
   meanwhile: () => Promise<void>,
 ): Promise<string[]> {
-  let looks = 0
+  let reads = 0
   const looking = async (...asked: Parameters<Sql>) => {
     const rows = await sql(...asked)
-    looks += 1
-    if (looks === 1) await meanwhile()
+    reads += 1
+    if (reads === 1) await meanwhile()
     return rows
   }
   const context = { ...engine.context, sql: Object.assign(looking, sql) as Sql }

@@ -11,7 +11,7 @@ async function cancelDuringTransaction<T>(
   run: Fresh,
   id: string,
   take: (tx: Sql) => Promise<unknown>,
-  look: (tx: Sql) => Promise<T>,
+  read: (tx: Sql) => Promise<T>,
 ) {
   const other = await openTransaction(run.sql)
   let cancelling: ReturnType<Fresh['engine']['cancelJob']>
@@ -24,7 +24,7 @@ async function cancelDuringTransaction<T>(
       const rows = await run.sql`select from pg_stat_activity where ${me!.pid}::int = any(pg_blocking_pids(pid))`
       return rows.length > 0
     })
-    found = await look(other.tx)
+    found = await read(other.tx)
   } finally {
     await other.commit()
   }

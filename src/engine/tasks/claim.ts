@@ -1,14 +1,23 @@
 /** Claims tasks, and waits for tasks if there are none. */
+import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { idOfHash } from '../../kernel/id.ts'
 import type { ClaimsRequest } from '../../protocol/tasks/sync.ts'
 import type { Sql } from '../../store/driver/sql.ts'
-import { claimTasks, dueByQueue, type LeaseTerms, nextDueSeconds } from '../../store/tasks/claim.ts'
-import type { Claimed } from '../../store/tasks/claimed.ts'
-import { openSession, readHeldTasks, readLastClaim } from '../../store/tasks/sessions.ts'
+import { dueByQueue, nextDueSeconds } from '../../store/tasks/due.ts'
+import { findLastClaim, openSession, readHeldTasks } from '../../store/tasks/sessions.ts'
 import type { Context } from '../context.ts'
-import { type Idempotency, once } from '../once.ts'
-import { retryConflicts } from '../retry.ts'
+import { once, type UnitCall } from '../unit-of-work.ts'
 import { noClaimHints } from './claim-hints.ts'
+import {
+  type AskedClaim,
+  claimOnce,
+  claimTogether,
+  nothingWon,
+  retryClaim,
+  type Won,
+  wonEarlier,
+} from './merge-claims.ts'
 
 const firstPauseSeconds = 0.001
 const maxExtraSeconds = 2
@@ -23,19 +32,31 @@ export interface ClaimOptions {
   /** Returns no tasks only if none is due. Tasks locked by other claims may still become free. */
   readonly untilEmpty?: boolean
   /** The idempotency key of the claim. */
-  readonly key?: Idempotency
+  readonly key?: UnitCall
   /** If the session still holds tasks of its last claim, these are returned instead of new ones. */
   readonly unlessHolding?: boolean
+  /** The claim also starts its tasks. */
+  readonly starts?: boolean
+}
+
+/**
+ * A session belongs to the key that uses it, so a key that knows the session of another cannot repeat its claims, which
+ * may be in queues that the key does not include. The same id under another key is another session.
+ */
+export function withOwnSession<Request extends ClaimsRequest>(request: Request, holder = ''): Request {
+  if (request.session === undefined || holder === '') return request
+  const hash = createHash('sha256').update(`${holder} ${request.session.toLowerCase()}`).digest('hex')
+  return { ...request, session: idOfHash(hash) }
 }
 
 /** Claims tasks. If there are none, waits for a notification, for a task to come due, or for the timeout. */
 export async function claimOrWait(
   context: Context,
   request: ClaimsRequest,
-  { meanwhile, signal, untilEmpty = false, key = {}, unlessHolding = false }: ClaimOptions,
-): Promise<{ tasks: Claimed[]; at: number }> {
+  options: ClaimOptions,
+): Promise<Won & { at: number }> {
+  const { meanwhile, signal, untilEmpty = false } = options
   const queues = request.queues ?? []
-  const claim = unlessHolding ? claimUnlessHolding : claimOnce
   const began = performance.now()
   const until = began + (request.waitSeconds ?? 0) * 1000
   const mayStillWin = async () =>
@@ -45,13 +66,13 @@ export async function claimOrWait(
   for (;;) {
     const at = performance.now()
     const notificationsSeen = context.wake.notificationCount()
-    const tasks = await tryClaim(claimContext, request, key, claim)
+    const won = await tryClaim(claimContext, request, options)
     const leftSeconds = (until - performance.now()) / 1000
-    // The claim was filled, so there may be more tasks: wake other waiters.
-    if (tasks?.length === request.claim) context.wake.wakeSome(queues)
-    if (tasks !== undefined || signal?.aborted) return { tasks: tasks ?? [], at }
+    // The claim was filled or cut, so there may be more tasks: wake other waiters.
+    if (won?.tasks.length === request.claim || won?.isCut) context.wake.wakeSome(queues)
+    if (won !== undefined || signal?.aborted) return { ...(won ?? nothingWon), at }
     if (leftSeconds <= 0) {
-      if (!(await mayStillWin())) return { tasks: [], at }
+      if (!(await mayStillWin())) return { ...nothingWon, at }
       // Tasks that other claims have put back may be below the hints.
       claimContext = { ...context, claimHints: noClaimHints }
       await sleep(pauseSeconds * 1000)
@@ -70,7 +91,7 @@ export async function claimOrWait(
       signal,
     )
     pauseSeconds = isNear ? pauseSeconds * 2 : firstPauseSeconds
-    if (signal?.aborted) return { tasks: [], at }
+    if (signal?.aborted) return { ...nothingWon, at }
   }
 }
 
@@ -82,21 +103,20 @@ async function isDue(sql: Sql, queues: readonly string[]): Promise<boolean> {
   return (await dueByQueue(sql, queues)).some(({ seconds }) => seconds <= 0)
 }
 
-type Claim = typeof claimOnce
-
 /** Returns undefined if there is nothing to claim yet. */
-async function tryClaim(
+function tryClaim(
   context: Context,
   request: ClaimsRequest,
-  key: Idempotency,
-  claim: Claim,
-): Promise<Claimed[] | undefined> {
-  const countConflict = () => {
-    context.metrics.claimConflicts += 1
+  { key = {}, unlessHolding, starts = false, signal }: ClaimOptions,
+): Promise<Won | undefined> {
+  const asked = { ...request, holder: key.holder, starts }
+  if (key.idempotencyKey === undefined && request.session === undefined) {
+    return claimTogether(context, asked, signal)
   }
-  if (key.idempotencyKey !== undefined)
-    return retryConflicts(() => tryClaimOnce(context, request, key, claim), countConflict)
-  return retryConflicts(() => claim(context, context.sql, request, key.holder), countConflict)
+  const claim = (sql: Sql) => (unlessHolding ? claimUnlessHolding : claimOnce)(context, sql, asked)
+  return retryClaim(context, () =>
+    key.idempotencyKey === undefined ? claim(context.sql) : claimUnderKey(context.sql, request, key, claim),
+  )
 }
 
 /**
@@ -105,21 +125,21 @@ async function tryClaim(
  * nothing leaves the key free, because it will be tried again. A concurrent request waits for the first one's
  * transaction.
  */
-async function tryClaimOnce(
-  context: Context,
+async function claimUnderKey(
+  sql: Sql,
   request: ClaimsRequest,
-  key: Idempotency,
-  claim: Claim,
-): Promise<Claimed[] | undefined> {
+  key: UnitCall,
+  claim: (sql: Sql) => Promise<Won | undefined>,
+): Promise<Won | undefined> {
   const nothing = new Error('nothing was won')
-  let won: Claimed[] | undefined
+  let won: Won | undefined
   try {
-    const leases = await once(context.sql, key, ['claims', request], async tx => {
-      won = await claim(context, tx, request, key.holder)
+    const leases = await once(sql, key, ['claims', request], async tx => {
+      won = await claim(tx)
       if (won === undefined) throw nothing
-      return won.map(({ id, epoch }) => ({ id, epoch }))
+      return won.tasks.map(({ id, epoch }) => ({ id, epoch }))
     })
-    return won ?? (await readHeldTasks(context.sql, leases))
+    return won ?? wonEarlier(await readHeldTasks(sql, leases))
   } catch (error) {
     if (error !== nothing) throw error
     return undefined
@@ -127,60 +147,18 @@ async function tryClaimOnce(
 }
 
 /**
- * Returns undefined if there is nothing to claim yet. A repeated sync returns what is left of its claim, even if that
- * is nothing, so the worker continues with its next sync. If it claimed again, a late duplicate would claim tasks for a
- * worker that already has its answer.
+ * The claim names the last claim of the session in its sync id. So of concurrent claims that found that one ended, the
+ * first one wins, and the others find its id in the session's row, which a claim locks, and return its tasks.
  */
-async function claimOnce(
-  context: Context,
-  sql: Sql,
-  request: ClaimsRequest,
-  holder?: string,
-): Promise<Claimed[] | undefined> {
-  const { session = null, syncId = null, queues = [], claim: limit = 0, worker } = request
-  const hints = context.claimHints.current()
-  const began = performance.now()
-  const terms = leaseTermsOf(request, holder)
-  const heartbeatSeconds = request.defaultHeartbeatSeconds
-  const claimRequest = { queues, limit, worker, session, syncId, terms, heartbeatSeconds, hints }
-  const { tasks, places, isOpen, isRepeated, isBeaten } = await claimTasks(sql, claimRequest)
-  if (!isOpen) {
-    // The first claim of the session, or the session was idle for so long that it was removed.
-    await openSession(sql, session!, { worker, queues, slots: request.slots ?? null })
-    return claimOnce(context, sql, request, holder)
-  }
-  context.claimHints.learn(places, hints.length > 0, performance.now() - began)
-  if (isRepeated) return readLastClaim(sql, session!, syncId)
-  if (isBeaten) context.metrics.claimConflicts += 1
-  return tasks.length > 0 ? tasks : undefined
-}
-
-function leaseTermsOf(
-  { leaseSeconds, heartbeatSeconds }: ClaimsRequest,
-  holder: string | undefined,
-): LeaseTerms | null {
-  if (leaseSeconds === undefined && heartbeatSeconds === undefined && holder === undefined) return null
-  return {
-    ...(holder !== undefined && { key: holder }),
-    ...(leaseSeconds !== undefined && { leaseSeconds }),
-    ...(heartbeatSeconds !== undefined && { heartbeatSeconds }),
-  }
-}
-
-/**
- * A concurrent claim waits for the session's row and then sees the tasks of the first one. A single statement could
- * not, because it sees the state at its start.
- */
-function claimUnlessHolding(
-  context: Context,
-  sql: Sql,
-  request: ClaimsRequest,
-  holder?: string,
-): Promise<Claimed[] | undefined> {
-  const { session, queues = [], worker } = request
-  return sql.begin(async tx => {
-    await openSession(tx, session!, { worker, queues, slots: request.slots ?? null })
-    const holding = await readLastClaim(tx, session!)
-    return holding.length > 0 ? holding : claimOnce(context, tx, request, holder)
-  })
+async function claimUnlessHolding(context: Context, sql: Sql, request: AskedClaim): Promise<Won | undefined> {
+  const { session, queues = [], worker, slots = null } = request
+  const last = await findLastClaim(sql, session!)
+  const isHolding = last !== undefined && last.holding !== null
+  if (isHolding || (last !== undefined && last.worker !== worker))
+    await openSession(sql, session!, { worker, queues, slots })
+  const holding = isHolding ? await readHeldTasks(sql, last.holding!) : []
+  if (holding.length > 0) return wonEarlier(holding)
+  const won = await claimOnce(context, sql, { ...request, syncId: `after ${last?.claimId ?? 'none'}` })
+  // The tasks of a concurrent claim have already ended.
+  return won?.tasks.length === 0 ? claimUnlessHolding(context, sql, request) : won
 }

@@ -168,8 +168,8 @@ test('what succeeded is for ever', async t => {
 test('an operator who sets a task aside says why, and it is kept', async t => {
   const run = await fresh(t)
   const { id } = await taskIn(run, 'running', { correlationId: 'c-1' })
-  const said = { reasonCode: 'dependency_unavailable', step: 'fetch', reason: 'the shop is shut' } as const
-  const view = await run.engine.deadLetter(id, { ...said, actor: 'user:ada' })
+  const reasons = { reasonCode: 'dependency_unavailable', step: 'fetch', reason: 'the shop is shut' } as const
+  const view = await run.engine.deadLetter(id, { ...reasons, actor: 'user:ada' })
   const { lastLeaseExpiresAt, ...letter } = view.deadLetter!
   assert.deepEqual(letter, {
     reasonCode: 'dependency_unavailable',

@@ -1,15 +1,20 @@
-import { cancel, deadLetter, loseLease, type ReasonCode, revive, type Step, type Verdict } from '../../kernel/decide.ts'
+import { cancel, deadLetter, loseLease, revive, type Verdict } from '../../kernel/decide.ts'
+import { jobLifecycle } from '../../kernel/job.ts'
 import { isFinal, movesOpenTo } from '../../kernel/lifecycle.ts'
 import { Problem } from '../../kernel/problem.ts'
+import { stageLifecycle } from '../../kernel/stage.ts'
 import { taskLifecycle } from '../../kernel/task.ts'
-import type { LostWorkerView } from '../../protocol/admin/operate.ts'
+import type { LostWorkerView } from '../../protocol/admin/admin.ts'
 import {
+  type CancelCall,
   cancelTaskFields,
   controlFields,
+  type DeadLetterCall,
   deadLetterFields,
   type Fenced,
   type LoseWorkerCall,
   loseWorkerFields,
+  type ControlCall as RemoteControlCall,
 } from '../../protocol/call-options.ts'
 import type { TaskView } from '../../protocol/tasks/tasks.ts'
 import { faultOf, text } from '../../schema/check.ts'
@@ -27,21 +32,15 @@ import {
   writeTaskUpdates,
 } from '../../store/tasks/task-updates.ts'
 import { checkId, checkOptions } from '../check.ts'
-import type { CallerTransaction, Context } from '../context.ts'
-import type { Idempotency } from '../once.ts'
-import { transact } from '../unit-of-work.ts'
-import { reviveInJob, withLockedJob } from './task-of-job.ts'
+import type { Context } from '../context.ts'
+import { type AfterCommit, advanceInTransaction } from '../jobs/advance-job.ts'
+import type { LockedJob } from '../jobs/locked-job.ts'
+import { canRevive, reviveStageOfTask } from '../jobs/revive.ts'
+import { transact, type UnitCall } from '../unit-of-work.ts'
 import { toTaskView } from './task-view.ts'
 
-export interface ControlCall extends Idempotency {
-  readonly tx?: CallerTransaction
-  /** Actor named in the events. Default: operator. */
-  readonly actor?: string
-  readonly traceparent?: string
-  readonly reason?: string
-  /** Refuses the request unless the state is one of these. */
-  readonly ifState?: string | readonly string[]
-}
+/** Options of a change of state in this process. */
+export interface ControlCall extends RemoteControlCall, UnitCall {}
 
 /** Throws unless the state is one that the caller expects. */
 export function requireState({ ifState }: ControlCall, state: string, details: Record<string, unknown>): void {
@@ -50,11 +49,7 @@ export function requireState({ ifState }: ControlCall, state: string, details: R
 }
 
 /** Cancels a task. Soft: the worker is asked to stop, and may finish or clean up. Hard: the task ends at once. */
-export async function cancelTask(
-  context: Context,
-  id: string,
-  call: ControlCall & Fenced & { mode?: 'soft' | 'hard' } = {},
-) {
+export async function cancelTask(context: Context, id: string, call: CancelCall & Fenced & UnitCall = {}) {
   checkOptions(call, cancelTaskFields, 'cancel')
   const { mode = 'soft', reason } = call
   return changeTask(context, id, call, ['cancel', mode, reason], task => cancel(task, mode, reason))
@@ -72,13 +67,8 @@ export async function retryTask(context: Context, id: string, call: ControlCall 
   return changeTask(context, id, call, ['retry'], task => revive(task, 'retry', reasonOf(call)))
 }
 
-export interface DeadLetterCall extends ControlCall, Fenced {
-  readonly reasonCode: ReasonCode
-  readonly step?: Step
-}
-
 /** Moves a task to the dead-letter queue. */
-export async function deadLetterTask(context: Context, id: string, call: DeadLetterCall) {
+export async function deadLetterTask(context: Context, id: string, call: DeadLetterCall & UnitCall) {
   // A missing reason code is as invalid as an unknown one.
   checkOptions({ ...call, reasonCode: call.reasonCode ?? null }, deadLetterFields, 'deadLetter')
   const { reasonCode, step, reason } = call
@@ -87,7 +77,7 @@ export async function deadLetterTask(context: Context, id: string, call: DeadLet
   return changeTask(context, id, call, ['dead-letter', reasons], task => deadLetter(task, reasons, by))
 }
 
-const reasonOf = ({ reason }: ControlCall) => (reason === undefined ? {} : { reason })
+export const reasonOf = ({ reason }: ControlCall) => (reason === undefined ? {} : { reason })
 
 /** Changes one task, all or nothing and once per idempotency key. Returns the task afterwards. */
 async function changeTask(
@@ -200,4 +190,44 @@ export async function loseWorker(
     after.addStages(stagesOfUpdates(rulings))
     return { worker: owners[0] ?? worker, tasks: rulings.map(({ task }) => task.id) }
   })
+}
+
+/** Runs `work` with the task's job locked, if it has one, and then advances the job in the same transaction. */
+export async function withLockedJob<T>(
+  tx: Sql,
+  after: AfterCommit,
+  jobId: string | null,
+  actor: string,
+  work: (locked: LockedJob | undefined) => Promise<T>,
+): Promise<T> {
+  if (jobId === null) return work(undefined)
+  return advanceInTransaction(tx, after, jobId, actor, async locked => {
+    const done = await work(locked)
+    await locked.recount(tx)
+    for (const stage of locked.stages) {
+      if (stage.badBefore > stage.bad) locked.setStage(stage, { badBefore: stage.bad })
+    }
+    return done
+  })
+}
+
+/** Revives a task's stage and job if they have ended. The task stays blocked until its stage opens. */
+export function reviveInJob(locked: LockedJob | undefined, ruling: TaskUpdate): TaskUpdate {
+  const { task, steps, patch } = ruling
+  const stage = locked?.stages.find(({ id }) => id === task.stageId)
+  if (locked === undefined || stage === undefined || patch.opensRound !== true) return ruling
+  if (locked.job.compensated) throw new Problem('JOB_COMPENSATED', { id: locked.job.id })
+  const isStopping = locked.job.endsAs !== null && !isFinal(jobLifecycle, locked.job.state)
+  if (isStopping) throw stageStopping(ruling)
+  if (isFinal(stageLifecycle, stage.state)) {
+    if (!canRevive(stage)) throw stageStopping(ruling)
+    reviveStageOfTask(locked, stage, steps[0]!.cause)
+  } else if (stage.endsAs !== null) throw stageStopping(ruling)
+  if (stage.state === 'pending' || stage.state === 'running') return ruling
+  return { ...ruling, steps: [{ ...steps[0]!, to: 'blocked' }] }
+}
+
+function stageStopping({ task }: TaskUpdate): Problem {
+  const possible = movesOpenTo(taskLifecycle, task.state, 'operator')
+  return new Problem('MOVE_REFUSED', { id: task.id, state: task.state, why: 'its stage is being stopped', possible })
 }

@@ -4,10 +4,10 @@ import { fresh } from '../../../test/harness/fresh.ts'
 import { workOff } from '../../../test/harness/jobs.ts'
 import { taskIn } from '../../../test/harness/task-in.ts'
 import { retention } from '../../babysitter/chores.ts'
-import { finalStates, statesOf } from '../../kernel/lifecycle.ts'
+import { statesOf } from '../../kernel/lifecycle.ts'
 import { taskLifecycle } from '../../kernel/task.ts'
 
-const ended = finalStates(taskLifecycle)
+const ended = statesOf(taskLifecycle, 'final')
 
 test('a task that has ended can be deleted, however it ended, and nothing of it is left', async t => {
   const f = await fresh(t)
@@ -65,8 +65,8 @@ test('what is known of the files of a deleted task goes with it', async t => {
   const [held] = (await f.sync({ queues: ['a'], claim: 1 })).claimed
   const file = { name: 'x', uri: 's3://bucket/x' }
   const uploaded = { ...file, state: 'uploaded', size: 1, sha256: 'a'.repeat(64) } as const
-  for (const said of [{ ...file, state: 'registered' } as const, uploaded]) {
-    await f.engine.reportArtifacts(id, held!.epoch, { artifacts: [said] })
+  for (const artifact of [{ ...file, state: 'registered' } as const, uploaded]) {
+    await f.engine.reportArtifacts(id, held!.epoch, { artifacts: [artifact] })
   }
   await f.engine.succeed(id, held!.epoch)
   assert.equal((await f.engine.taskArtifacts(id)).items.length, 1)

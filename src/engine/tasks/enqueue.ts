@@ -1,39 +1,31 @@
+import { type Attributes, type Span, SpanKind, type Tracer } from '@opentelemetry/api'
 import { newId } from '../../kernel/id.ts'
 import { Problem } from '../../kernel/problem.ts'
 import { flattenSettings } from '../../kernel/settings.ts'
 import { callFields } from '../../protocol/call-options.ts'
-import { checkDeadlines, maxTasksPerCall, taskFields } from '../../protocol/tasks/new-task.ts'
+import { checkDeadlines, checkPayloads, maxTasksPerCall, taskFields } from '../../protocol/tasks/new-task.ts'
 import type { NewTaskItem, QueuedTask } from '../../protocol/tasks/tasks.ts'
-import { tracer } from '../../protocol/tracing.ts'
+import { inSpan, traceparentOf, tracer } from '../../protocol/tracing.ts'
 import type { Sql } from '../../store/driver/sql.ts'
-import { reserveIds } from '../../store/tasks/chosen-ids.ts'
 import { createLanes, insertTasks, kindName, type NewTask } from '../../store/tasks/enqueue.ts'
+import { reserveIds } from '../../store/tasks/idempotency.ts'
 import { checkedJson, checkOptions } from '../check.ts'
-import type { CallerTransaction, Context } from '../context.ts'
+import type { Context } from '../context.ts'
 import { checkCommandFiles } from '../files/file-rules.ts'
-import { type Idempotency, once } from '../once.ts'
+import { mergeByStore } from '../merge-calls.ts'
 import { retryConflicts } from '../retry.ts'
-import { inProducerSpan } from '../trace.ts'
-import { unitOfWork } from '../unit-of-work.ts'
+import { once, type UnitCall, unitOfWork } from '../unit-of-work.ts'
 
-export interface EnqueueCall extends Idempotency {
-  /** Enqueue in this transaction: the tasks appear when it commits and disappear if it rolls back. */
-  readonly tx?: CallerTransaction
-  /** Actor named in the events. Default: producer. */
-  readonly actor?: string
-  /** For tasks that have none of their own. */
-  readonly traceparent?: string
-}
-
-/** Each deadline makes a lane of its own and may be any number, so only this many lanes are remembered. */
+/** A name is remembered for each combination of deadlines, which may be any numbers, so the memory is bounded. */
 const maxKnownLanes = 20_000
 
-/** Enqueues tasks, all or none. Everything is validated before anything is written. */
+/** Enqueues tasks, all or none. All of them are validated before any is written. */
 export async function enqueueTasks(
   context: Context,
   items: readonly NewTaskItem[],
-  call: EnqueueCall = {},
+  call: UnitCall = {},
 ): Promise<QueuedTask[]> {
+  await checkPayloads(context.types.known, items)
   if (items.length > maxTasksPerCall) throw new Problem('TOO_MANY_TASKS', { tasks: items.length })
   checkOptions(call, callFields, 'call')
   const tasks = items.map((item, index) => checkTask(context, item, call, `tasks[${index}]`))
@@ -63,9 +55,15 @@ async function writeTasks(
   context: Context,
   items: readonly NewTaskItem[],
   tasks: readonly NewTask[],
-  call: EnqueueCall,
+  call: UnitCall,
 ): Promise<QueuedTask[]> {
   const actor = call.actor ?? 'producer'
+  if (mayShare(items, tasks, call)) {
+    return unitOfWork(context, undefined, (_, after) => {
+      after.addQueues(tasks.map(task => task.queue))
+      return enqueueTogether(context.sql, { context, tasks, actor })
+    })
+  }
   const chosen = new Set(tasks.flatMap(({ id }, index) => (items[index]!.id === undefined ? [] : [id])))
   const insert = (tx: Sql): Promise<QueuedTask[]> => {
     if (chosen.size === 0) return insertTasks(tx, tasks, actor)
@@ -76,7 +74,7 @@ async function writeTasks(
       return queued
     })
   }
-  // Without an idempotency key and chosen ids this is a single statement, which needs no transaction.
+  // Without an idempotency key, dedupe keys and chosen ids this is a single statement, which needs no transaction.
   return unitOfWork(context, call.tx, async (sql, after) => {
     const queue = async () => {
       await ensureLanes(context, sql, tasks)
@@ -87,7 +85,53 @@ async function writeTasks(
   })
 }
 
-function checkTask(context: Context, item: NewTaskItem, call: EnqueueCall, at: string): NewTask {
+/** A larger call has a statement of its own. */
+const maxSharedBytes = 2 ** 18
+
+/** An idempotency key, dedupe keys and chosen ids need a transaction of their own. */
+function mayShare(items: readonly NewTaskItem[], tasks: readonly NewTask[], { tx, idempotencyKey }: UnitCall): boolean {
+  if (tx !== undefined || idempotencyKey !== undefined || bytesOf(tasks) > maxSharedBytes) return false
+  return items.every(({ id, dedupeKey }) => id === undefined && dedupeKey === undefined)
+}
+
+/** Approximate, without settings and metadata. */
+function bytesOf(tasks: readonly NewTask[]): number {
+  return tasks.reduce((sum, { payload }) => sum + payload.length + 500, 0)
+}
+
+interface WaitingTasks {
+  readonly context: Context
+  readonly tasks: readonly NewTask[]
+  readonly actor: string
+}
+
+const merging = {
+  // Two writes share the wait for the disk.
+  concurrentRuns: 2,
+  slowMs: 50,
+  maxSize: 2 ** 20,
+  sizeOf: ({ tasks }: WaitingTasks) => bytesOf(tasks),
+  groupOf: ({ actor }: WaitingTasks) => actor,
+}
+
+/** Writes small enqueues that arrive together with one statement. If one of them fails, each is written alone. */
+const enqueueTogether = mergeByStore(enqueueForAll, merging)
+
+async function enqueueForAll(calls: readonly WaitingTasks[]): Promise<QueuedTask[][]> {
+  const { context, actor } = calls[0]!
+  const tasks = calls.flatMap(call => call.tasks)
+  const queued = await retryConflicts(async () => {
+    await ensureLanes(context, context.sql, tasks)
+    return insertTasks(context.sql, tasks, actor)
+  })
+  let from = 0
+  return calls.map(call => {
+    from += call.tasks.length
+    return queued.slice(from - call.tasks.length, from)
+  })
+}
+
+function checkTask(context: Context, item: NewTaskItem, call: UnitCall, at: string): NewTask {
   if (typeof item !== 'object' || item === null) throw new Problem('OPTION_INVALID', { at, must: 'be an object' })
   checkOptions(item, taskFields, at)
   if (item.type === undefined) throw new Problem('OPTION_INVALID', { at, option: 'type', must: 'be given' })
@@ -150,4 +194,20 @@ export function throwIdTaken(error: unknown): never {
   if (!idKeys.includes(constraint)) throw error
   const [, id] = /\(id\)=\((.*?)\)/.exec(detail ?? '') ?? []
   throw new Problem('ID_TAKEN', id === undefined ? {} : { id }, error)
+}
+
+/** Runs an enqueue or submit in a span of its own, and passes the traceparent to store. */
+export function inProducerSpan<T>(
+  tracing: Tracer,
+  { name, to }: { name: 'enqueue' | 'submit'; to: string },
+  attributes: Attributes,
+  work: (traceparent: string | undefined, span: Span) => Promise<T>,
+): Promise<T> {
+  const messaging = {
+    'messaging.system': 'pawl',
+    'messaging.operation.name': name,
+    'messaging.operation.type': 'send',
+  }
+  const options = { kind: SpanKind.PRODUCER, attributes: { ...messaging, ...attributes } }
+  return inSpan(tracing, `${name} ${to}`, options, span => work(traceparentOf(span), span))
 }

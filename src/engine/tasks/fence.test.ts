@@ -37,12 +37,12 @@ for (const state of ['assigned', 'running'] as const) {
       ...outcomes.map(outcome => ({ settled: [{ ...old, outcome, output: 'wrong', error: { message: 'late' } }] })),
       { settled: [{ ...old, outcome: 'succeeded', output: 'wrong', partial: true }] },
     ]
-    for (const said of zombie) {
-      const { refused } = await run.sync({ worker: 'w', ...said })
+    for (const report of zombie) {
+      const { refused } = await run.sync({ worker: 'w', ...report })
       assert.deepEqual(
         refused.map(({ id: of, epoch, code }) => [of, epoch, code]),
         [[id, 1, 'LEASE_LOST']],
-        JSON.stringify(said),
+        JSON.stringify(report),
       )
       assert.match(refused[0]!.message, /Stop working on it/)
       assert.deepEqual(await wholeTask(run, id), before)
@@ -58,8 +58,12 @@ test('a worker that lost its lease is refused also while nobody holds the task',
   await run.advance(21)
   await rescue({ beginsBlind: false }).run(run.engine.context)
   const old = { id, epoch: 1 }
-  for (const said of [{ beats: [old] }, { started: [old] }, { settled: [{ ...old, outcome: 'succeeded' as const }] }]) {
-    const { refused } = await run.sync(said)
+  for (const report of [
+    { beats: [old] },
+    { started: [old] },
+    { settled: [{ ...old, outcome: 'succeeded' as const }] },
+  ]) {
+    const { refused } = await run.sync(report)
     assert.deepEqual(
       refused.map(({ code }) => code),
       ['LEASE_LOST'],
@@ -84,8 +88,8 @@ test('nobody can speak for an epoch that has not come yet', async t => {
 test('a worker that holds a task again, and speaks of both leases at once, is heard for the right one', async t => {
   const run = await fresh(t)
   const { id, old, held } = await taskTakenOver(run, 'running')
-  const codes = async (said: Partial<SyncRequest>) =>
-    (await run.sync(said)).refused.map(({ epoch, code }) => [epoch, code])
+  const codes = async (report: Partial<SyncRequest>) =>
+    (await run.sync(report)).refused.map(({ epoch, code }) => [epoch, code])
   const lost = [[1, 'LEASE_LOST']]
   assert.deepEqual(await codes({ started: [old, held] }), lost)
   assert.deepEqual(await codes({ beats: [old, { ...held, progress: 2 }] }), lost)
@@ -103,8 +107,8 @@ test('a settle that is sent again is answered as the first was, whatever the tas
   for (const outcome of outcomes) {
     for (const state of ['assigned', 'running'] as const) {
       const { id, epoch, queue } = await taskIn(run, state)
-      const said: SettledTask = { id, epoch, outcome, error: { message: 'no', retryInSeconds: 0 } }
-      const same = async () => assert.deepEqual((await run.sync({ settled: [said] })).refused, [], outcome)
+      const report: SettledTask = { id, epoch, outcome, error: { message: 'no', retryInSeconds: 0 } }
+      const same = async () => assert.deepEqual((await run.sync({ settled: [report] })).refused, [], outcome)
       await same()
       const { seq } = await run.engine.task(id)
       await same()
@@ -170,8 +174,8 @@ test('a settle of an attempt that someone else has ended is refused, though the 
 test('a settle that is named twice in one sync counts once', async t => {
   const run = await fresh(t)
   const { id, epoch } = await taskIn(run, 'running')
-  const said = { id, epoch, outcome: 'skipped' } as const
-  const { refused } = await run.sync({ settled: [said, said, { ...said, outcome: 'cancelled' }] })
+  const report = { id, epoch, outcome: 'skipped' } as const
+  const { refused } = await run.sync({ settled: [report, report, { ...report, outcome: 'cancelled' }] })
   assert.deepEqual(
     refused.map(({ code }) => code),
     ['LEASE_LOST'],

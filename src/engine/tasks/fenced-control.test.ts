@@ -9,13 +9,13 @@ const requests = {
   deadLetter: { reasonCode: 'policy_violation' } as const,
 }
 
-for (const [name, said] of Object.entries(requests) as [keyof typeof requests, never][]) {
+for (const [name, options] of Object.entries(requests) as [keyof typeof requests, never][]) {
   for (const state of ['assigned', 'running'] as const) {
     test(`${name} in the name of the lease ends a task that is ${state}, in one move`, async t => {
       const run = await fresh(t)
       const { id, epoch } = await taskIn(run, state)
       const before = (await storyOf(run, id)).length
-      await run.engine[name](id, { ...(said as object), epoch, actor: 'worker:w' } as never)
+      await run.engine[name](id, { ...(options as object), epoch, actor: 'worker:w' } as never)
       const [move, ...more] = (await storyOf(run, id)).slice(before)
       assert.match(move!, name === 'cancel' ? /^cancelled by worker:w/ : /^dead_lettered by worker:w: holder$/)
       assert.deepEqual(more, [])
@@ -26,7 +26,7 @@ for (const [name, said] of Object.entries(requests) as [keyof typeof requests, n
     const run = await fresh(t)
     const { engine } = run
     const { id, epoch, queue } = await taskIn(run, 'retrying')
-    const ask = () => engine[name](id, { ...(said as object), epoch } as never)
+    const ask = () => engine[name](id, { ...(options as object), epoch } as never)
     for (const owner of ['nobody', 'another']) {
       if (owner === 'another') await run.sync({ worker: 'heir', queues: [queue], claim: 1 })
       const before = await engine.task(id)

@@ -10,7 +10,7 @@ async function remainingLease({ engine }: Fresh, id: string): Promise<number | n
   return leaseUntil === null ? null : Math.ceil((Date.parse(leaseUntil) - (await engine.internals.clock())) / 5000) * 5
 }
 
-const claimRequest = (said: Partial<ClaimsRequest>): ClaimsRequest => ({ worker: 'w', queues: ['a'], ...said })
+const claimRequest = (options: Partial<ClaimsRequest>): ClaimsRequest => ({ worker: 'w', queues: ['a'], ...options })
 
 test('a lease is as long as its claimer says, and every beat renews it for as long', async t => {
   const run = await fresh(t)
@@ -37,10 +37,10 @@ test('two missed heartbeats end a lease earlier; a claimer may say how far apart
     [{ leaseSeconds: 90, heartbeatSeconds: null }, 90, null],
     [{ heartbeatSeconds: null }, 60, null],
   ]
-  for (const [said, lease, heartbeat] of lengths) {
+  for (const [options, lease, heartbeat] of lengths) {
     const { id } = await engine.enqueue('a', null)
-    const [claimed] = await engine.claims(claimRequest(said))
-    assert.deepEqual([claimed!.leaseSeconds, claimed!.heartbeatSeconds], [lease, heartbeat], JSON.stringify(said))
+    const [claimed] = await engine.claims(claimRequest(options))
+    assert.deepEqual([claimed!.leaseSeconds, claimed!.heartbeatSeconds], [lease, heartbeat], JSON.stringify(options))
     await engine.heartbeat(id, 1)
     assert.equal(await remainingLease(run, id), lease)
   }
@@ -71,8 +71,8 @@ test('a claim that is sent again under its key is told of the heartbeat that it 
 test('a lease of no sensible length is refused, and nothing is claimed', async t => {
   const { engine } = await fresh(t)
   await engine.enqueue('a', null)
-  for (const said of [{ leaseSeconds: 4 }, { leaseSeconds: 10 ** 9 }, { heartbeatSeconds: 0 }]) {
-    await assert.rejects(engine.claims(claimRequest(said)), { code: 'OPTION_INVALID' })
+  for (const options of [{ leaseSeconds: 4 }, { leaseSeconds: 10 ** 9 }, { heartbeatSeconds: 0 }]) {
+    await assert.rejects(engine.claims(claimRequest(options)), { code: 'OPTION_INVALID' })
   }
   assert.equal((await engine.queues()).items[0]!.due, 1)
 })

@@ -178,7 +178,7 @@ test('a log of odd shape is refused and says why, and its neighbours are kept', 
     [[{ message: 'no number' }], /have a \\?"n\\?"/],
     [[{ n: 1, message: 'x', level: 'fatal' }], /one of/],
     [[{ n: 1, message: 'x', fact: {} }], /did you mean \\?"facts/],
-    [[{ n: 1, message: 5 }], /be a text/],
+    [[{ n: 1, message: 5 }], /be a string/],
   ]
   for (const [logs, why] of faults) {
     const beats = [

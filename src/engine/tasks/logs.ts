@@ -11,10 +11,8 @@ import {
 } from '../../protocol/tasks/logs.ts'
 import type { HeldTask } from '../../protocol/tasks/sync.ts'
 import { type NewLogLine, readLogLines, writeLogLines } from '../../store/tasks/logs.ts'
-import { checkId, checkOptions } from '../check.ts'
-import type { Context } from '../context.ts'
-import { decode, encode } from '../cursor.ts'
-import { logCorrelated } from '../log-correlated.ts'
+import { checkId, checkOptions, decode, encode } from '../check.ts'
+import { type Context, logCorrelated } from '../context.ts'
 import { splitOnFailure } from '../retry.ts'
 import { readTask } from './read-tasks.ts'
 

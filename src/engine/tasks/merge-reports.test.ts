@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { latch } from '../../../test/harness/eventually.ts'
 import { fresh } from '../../../test/harness/fresh.ts'
 import { taskIn } from '../../../test/harness/task-in.ts'
 import { Problem } from '../../kernel/problem.ts'
 import type { HeldTask, SyncRequest } from '../../protocol/tasks/sync.ts'
 import type { Engine } from '../engine.ts'
+import type { Refused, ReporterOf } from '../retry.ts'
 import { mergedReports, mergeReports } from './merge-reports.ts'
-import type { Refused, ReporterOf } from './report-batch.ts'
 import { sync } from './sync.ts'
 
 const task = (id: string): HeldTask => ({ id, epoch: 1 })
@@ -29,9 +30,11 @@ function slowStore() {
 
 test('what arrives while batches are in flight goes together with the next, and each asker has its own answer', async () => {
   const { batches, gate, report } = slowStore()
-  const answers = ['a', 'b', 'c', 'd', 'e'].map(worker =>
-    report([task(`good ${worker}`), task(`bad ${worker}`)], reporter(worker)),
-  )
+  const answers: ReturnType<typeof report>[] = []
+  for (const worker of ['a', 'b', 'c', 'd', 'e']) {
+    answers.push(report([task(`good ${worker}`), task(`bad ${worker}`)], reporter(worker)))
+    await nextTurn()
+  }
   assert.deepEqual(batches, [
     ['a:good a', 'a:bad a'],
     ['b:good b', 'b:bad b'],

@@ -5,13 +5,12 @@
  */
 
 import { setTimeout as sleep } from 'node:timers/promises'
-import { isTransient } from '../../kernel/problem.ts'
 import type { BeatOfTask, HeldTask, Refusal, SettledTask, StartedTask } from '../../protocol/tasks/sync.ts'
 import type { Sql } from '../../store/driver/sql.ts'
 import { renewLeases, startTasks } from '../../store/tasks/settle.ts'
 import type { Context } from '../context.ts'
 import { advanceJobsOfStages } from '../jobs/advance-job.ts'
-import { splitOnFailure } from '../retry.ts'
+import { mergeCalls } from '../merge-calls.ts'
 import {
   findLocked,
   type Refused,
@@ -19,8 +18,9 @@ import {
   type ReporterOf,
   refusal,
   refuseItem,
+  splitOnFailure,
   withUniqueTasks,
-} from './report-batch.ts'
+} from '../retry.ts'
 import { reportSettled } from './settle.ts'
 
 export interface Reports {
@@ -48,62 +48,31 @@ function makeReports(context: Context, by: <Item extends HeldTask>(write: Write<
   }
 }
 
-/** Two writes share the wait for the disk. More would only make the batches smaller. */
-const concurrentWrites = 2
-const maxItemsPerWrite = 2000
-
 interface PendingReport<Item> {
   readonly items: readonly Item[]
-  readonly speaker: Reporter
-  resolve(refused: Refusal[]): void
-  reject(error: unknown): void
+  readonly reporter: Reporter
 }
 
 export function mergeReports<Item extends HeldTask>(write: Write<Item>): Report<Item> {
-  const waiting: PendingReport<Item>[] = []
-  let inFlight = 0
-
-  async function keepWriting(): Promise<void> {
-    inFlight += 1
-    while (waiting.length > 0) await writeBatch(write, nextBatch(waiting))
-    inFlight -= 1
-  }
-
-  return async (items, reporter) => {
-    if (items.length === 0) return []
-    return new Promise((resolve, reject) => {
-      waiting.push({ items, speaker: reporter, resolve: resolve, reject: reject })
-      if (inFlight < concurrentWrites) void keepWriting()
-    })
-  }
-}
-
-/** Takes whole reports: at least one, and together no more than fit into a statement of reasonable size. */
-function nextBatch<Item>(waiting: PendingReport<Item>[]): PendingReport<Item>[] {
-  let size = 0
-  const beyond = waiting.findIndex(({ items }, index) => {
-    size += items.length
-    return index > 0 && size > maxItemsPerWrite
+  const report = mergeCalls<PendingReport<Item>, Refusal[]>(reports => writeReports(write, reports), {
+    // Two writes share the wait for the disk.
+    concurrentRuns: 2,
+    maxSize: 2000,
+    sizeOf: ({ items }) => items.length,
   })
-  return waiting.splice(0, beyond < 0 ? waiting.length : beyond)
+  return async (items, reporter) => (items.length === 0 ? [] : report({ items, reporter }))
 }
 
-/** A failure of the whole batch may be caused by one report, so each report is then written alone. */
-async function writeBatch<Item extends HeldTask>(
+async function writeReports<Item extends HeldTask>(
   write: Write<Item>,
   reports: readonly PendingReport<Item>[],
-): Promise<void> {
+): Promise<Refusal[][]> {
   const reportOf = new Map<HeldTask, PendingReport<Item>>(
     reports.flatMap(report => report.items.map(item => [item, report] as const)),
   )
-  try {
-    const refused = await write([...reportOf.keys()] as Item[], item => reportOf.get(item)!.speaker)
-    for (const report of reports)
-      report.resolve(refusalsIn(refused.filter(({ item }) => reportOf.get(item) === report)))
-  } catch (error) {
-    if (reports.length === 1 || isTransient(error)) for (const report of reports) report.reject(error)
-    else for (const report of reports) await writeBatch(write, [report])
-  }
+  const refused = await write([...reportOf.keys()] as Item[], item => reportOf.get(item)!.reporter)
+  if (refused.length === 0) return reports.map(() => [])
+  return reports.map(report => refusalsIn(refused.filter(({ item }) => reportOf.get(item) === report)))
 }
 
 function refusalsIn(refused: readonly Refused[]): Refusal[] {

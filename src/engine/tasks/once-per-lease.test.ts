@@ -18,8 +18,8 @@ for (const kind of ['beats', 'started', 'settled'] as const) {
   test(`a sync that names one task ${times} times in its ${kind} takes the statements of one`, async t => {
     const run = await fresh(t)
     const { id, epoch } = await taskIn(run, kind === 'started' ? 'assigned' : 'running')
-    const said = { id, epoch, ...(kind === 'settled' && { outcome: 'succeeded' as const }) }
-    const { refused, statements } = await countStatements(run, { [kind]: Array(times).fill(said) })
+    const item = { id, epoch, ...(kind === 'settled' && { outcome: 'succeeded' as const }) }
+    const { refused, statements } = await countStatements(run, { [kind]: Array(times).fill(item) })
     assert.deepEqual(refused, [])
     assert.ok(statements < 15, `${statements} statements`)
   })
@@ -53,7 +53,7 @@ test('several beats of a task in one sync are merged, and a later value wins', a
 test('the same end of a task, reported twice, counts once', async t => {
   const run = await fresh(t)
   const { id, epoch } = await taskIn(run, 'running')
-  const said = { id, epoch, outcome: 'skipped' } as const
-  assert.deepEqual((await run.sync({ settled: [said, said] })).refused, [])
+  const item = { id, epoch, outcome: 'skipped' } as const
+  assert.deepEqual((await run.sync({ settled: [item, item] })).refused, [])
   assert.equal((await storyOf(run, id)).filter(step => step.startsWith('skipped')).length, 1)
 })

@@ -4,6 +4,7 @@ import { fresh } from '../../../test/harness/fresh.ts'
 import { stageOf, statesOf } from '../../../test/harness/jobs.ts'
 import { storyOf, taskIn } from '../../../test/harness/task-in.ts'
 import { continueJobs } from '../../babysitter/job-chores.ts'
+import { settleOne, take } from './one-task.ts'
 
 const rollbackError = new Error('the caller thinks better of it')
 
@@ -108,7 +109,7 @@ test('a script that lost its lease is refused, whatever it says, and changes not
   await engine.claims({ worker: 'other', queues: [queue] })
   const before = await engine.task(id)
   const lost = { code: 'LEASE_LOST', status: 409 }
-  for (const said of [
+  for (const call of [
     () => engine.start(id, epoch),
     () => engine.heartbeat(id, epoch, { progress: 1 }),
     () => engine.succeed(id, epoch, { output: 1 }),
@@ -118,7 +119,7 @@ test('a script that lost its lease is refused, whatever it says, and changes not
     () => engine.transaction(tx => engine.succeed(id, epoch, { tx })),
     () => engine.transaction(tx => engine.fail(id, epoch, { tx })),
   ]) {
-    await assert.rejects(said, lost)
+    await assert.rejects(call, lost)
   }
   assert.deepEqual(await engine.task(id), before)
   const nobody = '01890000-0000-7000-8000-000000000000'
@@ -200,18 +201,18 @@ test('who cannot name a lease reports the attempt that is under way, and only wh
   const { engine } = run
   for (const state of ['assigned', 'running'] as const) {
     const { id } = await taskIn(run, state)
-    assert.equal((await engine.internals.settle('succeeded', id, null, { output: 1 })).state, 'succeeded')
-    const again = engine.internals.settle('succeeded', id, null)
+    assert.equal((await settleOne(engine.context, 'succeeded', id, null, { output: 1 })).state, 'succeeded')
+    const again = settleOne(engine.context, 'succeeded', id, null)
     await assert.rejects(again, { code: 'MOVE_REFUSED', details: { id, state: 'succeeded', possible: [] } })
   }
   const failed = await taskIn(run, 'running')
   assert.equal(
-    (await engine.internals.settle('failed', failed.id, null, { error: { message: 'no' } })).state,
+    (await settleOne(engine.context, 'failed', failed.id, null, { error: { message: 'no' } })).state,
     'retrying',
   )
-  await assert.rejects(engine.internals.settle('failed', failed.id, null), { code: 'MOVE_REFUSED' })
+  await assert.rejects(settleOne(engine.context, 'failed', failed.id, null), { code: 'MOVE_REFUSED' })
   const mine = await taskIn(run, 'running')
-  await engine.transaction(async tx => void (await engine.internals.settle('succeeded', mine.id, null, { tx })))
+  await engine.transaction(async tx => void (await settleOne(engine.context, 'succeeded', mine.id, null, { tx })))
   assert.equal((await engine.task(mine.id)).state, 'succeeded')
 })
 
@@ -243,15 +244,15 @@ test('a task that is taken is shown as it is read, running and with all that it 
   })
   await engine.addTasks(stages[0]!.id, [{ payload: { n: 1 }, metadata: { page: 7 }, retry: { attempts: 2 } }])
   const alone = await engine.enqueue('a', 2, { runInSeconds: 0, dedupeKey: 'k', expireInSeconds: 60 })
-  const first = await engine.internals.take({ worker: 'w', queues: ['a'] }, { idempotencyKey: 'one' })
+  const first = await take(engine.context, { worker: 'w', queues: ['a'] }, { idempotencyKey: 'one' })
   assert.deepEqual(first, [await engine.task(first[0]!.id)])
   assert.deepEqual([first[0]!.state, first[0]!.metadata], ['running', { page: 7 }])
   assert.equal((await engine.job(stages[0]!.jobId)).state, 'running')
-  const again = await engine.internals.take({ worker: 'w', queues: ['a'] }, { idempotencyKey: 'one' })
+  const again = await take(engine.context, { worker: 'w', queues: ['a'] }, { idempotencyKey: 'one' })
   assert.deepEqual(again, first, 'asked for once more it is the same')
-  const [second] = await engine.internals.take({ worker: 'w', queues: ['a'] })
+  const [second] = await take(engine.context, { worker: 'w', queues: ['a'] })
   assert.deepEqual([second!.id, second], [alone.id, await engine.task(alone.id)])
-  assert.deepEqual(await engine.internals.take({ worker: 'w', queues: ['a'] }), [])
+  assert.deepEqual(await take(engine.context, { worker: 'w', queues: ['a'] }), [])
 })
 
 test('what another has put back is found though a slow claim has gone past its place', async t => {
@@ -260,7 +261,8 @@ test('what another has put back is found though a slow claim has gone past its p
   const { sql, claimHints } = engine.context
   const [lane] = await sql<{ id: number; us: number }>`
     select lane_id as id, (date_part('epoch', max(run_at)) * 1000000)::bigint as us from pawl.due group by lane_id`
-  claimHints.learn([{ laneId: lane!.id, runAtUs: Number(lane!.us), id: ids.at(-1)! }], false, 10_000)
+  const place = { laneId: lane!.id, runAtUs: Number(lane!.us), id: ids.at(-1)! }
+  claimHints.learn([place], { usedHints: false, isFull: true, tookMs: 10_000 })
   assert.ok(claimHints.current().length === 1, 'claims begin behind the last')
   const [won] = await engine.claims({ worker: 'w', queues: ['a'] })
   assert.equal(won!.id, ids[0])

@@ -5,12 +5,13 @@
 import { movesOpenTo } from '../../kernel/lifecycle.ts'
 import { Problem, problems } from '../../kernel/problem.ts'
 import { type TaskState, taskLifecycle } from '../../kernel/task.ts'
+import type { CallerTransaction } from '../../kernel/transactions.ts'
 import { type Call, callFields } from '../../protocol/call-options.ts'
 import {
   type ArtifactView,
   artifactsFields,
-  type SaidArtifact,
-  type SaidArtifacts,
+  type ReportedArtifact,
+  type ReportedArtifacts,
 } from '../../protocol/files/artifacts.ts'
 import {
   artifactFields,
@@ -23,24 +24,22 @@ import {
   leaseOf,
   type OneOutcome,
   type Refusal,
-  type SaidOf,
+  type ReportOf,
   type SettledTask,
   type SyncRequest,
   settleOneFields,
 } from '../../protocol/tasks/sync.ts'
 import type { TaskView } from '../../protocol/tasks/tasks.ts'
-import { startAndReturnTasks } from '../../store/tasks/settle.ts'
 import { checkId, checkOptions } from '../check.ts'
-import type { CallerTransaction, Context } from '../context.ts'
+import type { Context } from '../context.ts'
 import { findArtifacts } from '../files/read-artifacts.ts'
-import { registerAll } from '../files/report-artifacts.ts'
-import { advanceJobsOfStages } from '../jobs/advance-job.ts'
-import { retryConflicts } from '../retry.ts'
-import { claimOrWait } from './claim.ts'
+import { registerAll, registerFirstFiles } from '../files/report-artifacts.ts'
+import type { UnitCall } from '../unit-of-work.ts'
+import { claimOrWait, withOwnSession } from './claim.ts'
+import type { Reports } from './merge-reports.ts'
 import { readTask } from './read-tasks.ts'
 import { settleIn } from './settle.ts'
 import { checkEpoch, checkSettled, sync } from './sync.ts'
-import { toTaskView } from './task-view.ts'
 
 /** A claim takes no transaction, because it waits for changes by other transactions. */
 const { tx: _, ...claimCallFields } = callFields
@@ -62,13 +61,15 @@ export async function claims(
   if (unlessHolding && options.session === undefined) {
     throw new Problem('OPTION_INVALID', { at: 'claims', option: 'session', must: 'be given with unlessHolding' })
   }
-  const claimRequest = { claim: 1, ...options }
+  const claimRequest = withOwnSession({ claim: 1, ...options }, (call as UnitCall).holder)
   if (claimRequest.claim === 0) return []
-  const { tasks } = await claimOrWait(context, claimRequest, { signal, key: call, unlessHolding, untilEmpty: true })
-  return startsTasks ? startClaimed(context, claimRequest.worker, tasks) : tasks
+  const how = { signal, key: call, unlessHolding, untilEmpty: true, starts: startsTasks }
+  const { tasks, isNew, advanceStages } = await claimOrWait(context, claimRequest, how)
+  await advanceStages()
+  // A claim that is repeated may have been made without the start.
+  return startsTasks && !isNew ? startClaimed(context, claimRequest.worker, tasks) : tasks
 }
 
-/** If the process dies between claim and start, the lease is lost like any other. */
 async function startClaimed(context: Context, worker: string, tasks: readonly ClaimedTask[]): Promise<ClaimedTask[]> {
   const started = tasks.map(({ id, epoch }) => ({ id, epoch }))
   const { refused } = started.length === 0 ? { refused: [] } : await sync(context, { worker, started })
@@ -83,19 +84,14 @@ export async function take(
   call: Call = {},
   signal?: AbortSignal,
 ): Promise<TaskView[]> {
-  const claimed = await claims(context, request, call, signal)
-  if (claimed.length === 0) return []
-  const { tasks, stageIds } = await retryConflicts(() => startAndReturnTasks(context.sql, claimed, request.worker))
-  await advanceJobsOfStages(context, stageIds)
-  if (tasks.length === claimed.length) return tasks.map(toTaskView)
-  // On a repeated request, a task is already running, or was lost meanwhile.
+  const claimed = await claims(context, { ...request, start: true }, call, signal)
   const held = await Promise.all(claimed.map(({ id }) => readTask(context, id)))
   return held.filter(({ epoch, state }, n) => epoch === claimed[n]!.epoch && isHeld(state))
 }
 
 /** Reports that the task has started. */
 export async function start(context: Context, id: string, epoch: number): Promise<TaskView> {
-  await report(context, id, epoch, held => ({ started: [held] }))
+  await reportAsHolder(context, { id, epoch }, held => ({ started: [held] }))
   return readTask(context, id)
 }
 
@@ -115,22 +111,49 @@ export async function heartbeat(
   return { cancel, leaseUntil: task.leaseUntil }
 }
 
-/** Reports the state of files. Returns all files that the attempt has registered. */
+/** Reports the state of files. */
+export async function reportFiles(
+  context: Context,
+  id: string,
+  epoch: number,
+  reported: ReportedArtifacts['artifacts'],
+): Promise<void> {
+  await reportAsHolder(context, { id, epoch }, held => ({ artifacts: reported.map(file => ({ ...file, ...held })) }))
+}
+
+/** An answer with more bytes than this ends before all files are listed. */
+export const maxFilesBytes = 32 * 2 ** 20
+/** Bytes of a file in an answer, without its name and URI. */
+const bytesOfFile = 500
+
+/**
+ * Reports the state of files. Returns the files that the attempt has registered: all, unless they are very many.
+ * `outputs` is the output folder of the task, if the caller knows it, to save reading it.
+ */
 export async function artifacts(
   context: Context,
   id: string,
   epoch: number,
-  reported: SaidArtifacts,
+  reported: ReportedArtifacts,
+  outputs: string | null = null,
 ): Promise<ArtifactView[]> {
   checkOptions({ ...reported, artifacts: reported.artifacts ?? null }, artifactsFields, 'artifacts')
-  if (reported.whole === true)
-    await registerAll(context, checkLease(id, epoch), reported.artifacts.map(checkRegistered))
-  else await report(context, id, epoch, held => ({ artifacts: reported.artifacts.map(file => ({ ...file, ...held })) }))
+  if (reported.whole === true) {
+    const [lease, files] = [checkLease(id, epoch), reported.artifacts.map(checkRegistered)]
+    const first = outputs === null ? undefined : await registerFirstFiles(context, lease, outputs, files)
+    if (first !== undefined) return first
+    await registerAll(context, lease, files)
+  } else await reportFiles(context, id, epoch, reported.artifacts)
   const found: ArtifactView[] = []
+  let bytes = 0
   for (let cursor: string | undefined; ; ) {
     const page = await findArtifacts(context, 'task', id, { limit: 1000, ...(cursor !== undefined && { cursor }) })
-    found.push(...page.items.filter(file => file.epoch === epoch))
-    if (page.next === null) return found
+    for (const file of page.items) {
+      if (file.epoch !== epoch) continue
+      found.push(file)
+      bytes += bytesOfFile + Buffer.byteLength(file.name) + Buffer.byteLength(file.uri)
+    }
+    if (page.next === null || bytes > maxFilesBytes) return found
     cursor = page.next
   }
 }
@@ -141,7 +164,7 @@ function checkLease(id: string, epoch: number): HeldTask {
 }
 
 /** In a complete set, files can only be registered, not yet uploaded. */
-function checkRegistered(file: SaidArtifact): SaidArtifact {
+function checkRegistered(file: ReportedArtifact): ReportedArtifact {
   checkOptions({ ...file, name: file.name ?? null, uri: file.uri ?? null }, artifactFields, 'artifacts')
   if (file.state === 'registered') return file
   throw new Problem('OPTION_INVALID', {
@@ -152,7 +175,7 @@ function checkRegistered(file: SaidArtifact): SaidArtifact {
 }
 
 /** Settle in this transaction: the attempt ends when it commits, and continues if it rolls back. */
-export type Said<Outcome extends OneOutcome> = SaidOf<Outcome> & { readonly tx?: CallerTransaction }
+export type LocalReport<Outcome extends OneOutcome> = ReportOf<Outcome> & { readonly tx?: CallerTransaction }
 
 /**
  * Ends the attempt. Repeating the same outcome returns the same answer. Spawned tasks must be in the queues of the
@@ -163,13 +186,17 @@ export async function settleOne<Outcome extends OneOutcome>(
   outcome: Outcome,
   id: string,
   epoch: number | null,
-  call: Said<Outcome> = {} as Said<Outcome>,
+  call: LocalReport<Outcome> = {} as LocalReport<Outcome>,
   by: SettledBy = {},
 ): Promise<TaskView> {
   const { tx, ...reported } = call
   checkOptions(reported, settleOneFields(outcome), outcome)
   if (tx === undefined) {
-    await report(context, id, epoch, held => ({ settled: [{ ...reported, ...held, outcome }] }), by)
+    const settled = (held: HeldTask) => ({ settled: [{ ...reported, ...held, outcome }] })
+    // Tasks that it spawns are recorded under the name of its worker.
+    const isSpawning = (reported as SettledTask).spawn !== undefined
+    if (epoch === null || isSpawning) await report(context, id, epoch, settled, by)
+    else await reportAsHolder(context, { id, epoch }, settled, by)
     return readTask(context, id)
   }
   const within = { ...context, sql: context.sqlFor(tx) }
@@ -196,6 +223,28 @@ export interface SettledBy {
   readonly queues?: readonly string[] | null
   /** The task, if the caller has just read it, to save reading it again. */
   readonly task?: TaskView
+  /** Writes the reports of many workers together. */
+  readonly reports?: Reports | undefined
+  /** Refuses the report if the attempt has already ended, also if it ended so: the epoch may not be the one meant. */
+  readonly onlyFirst?: boolean
+}
+
+type ReportFor = (held: HeldTask) => Omit<SyncRequest, 'worker'>
+
+/** Reports without reading the task first. The events get the name of the worker that holds the lease. */
+async function reportAsHolder(
+  context: Context,
+  held: HeldTask,
+  reportFor: ReportFor,
+  { queues = null, reports, onlyFirst = false }: SettledBy = {},
+): Promise<void> {
+  const how = { queues, asHolder: true, onlyFirst, ...(reports !== undefined && { reports }) }
+  const { refused } = await sync(context, { ...reportFor(held), worker: 'holder' }, undefined, how)
+  const [refusal] = refused
+  if (refusal === undefined) return
+  // A task that does not exist has no lease to lose.
+  await readTask(context, held.id)
+  throw problemOf(refusal)
 }
 
 /** Reports as the current owner of the task. The epoch is the fence; the owner's name is only for display. */
@@ -203,7 +252,7 @@ async function report(
   context: Context,
   id: string,
   epoch: number | null,
-  reportFor: (held: HeldTask) => Omit<SyncRequest, 'worker'>,
+  reportFor: ReportFor,
   { queues = null, task: known }: SettledBy = {},
 ) {
   const task = known ?? (await readTask(context, id))

@@ -17,19 +17,20 @@ import {
   type TaskView,
 } from '../../protocol/tasks/tasks.ts'
 import { isObject } from '../../schema/check.ts'
-import { getStage } from '../../store/jobs/read-jobs.ts'
+import type { Sql } from '../../store/driver/sql.ts'
+import { bytesOfHistory, getStage } from '../../store/jobs/read-jobs.ts'
 import { getTask } from '../../store/tasks/read-tasks.ts'
 import { lockTasks, writeTaskUpdates } from '../../store/tasks/task-updates.ts'
 import { checkedJson, checkId, checkOptions, type Fields } from '../check.ts'
 import type { Context } from '../context.ts'
-import { changeJob, changePriority, reasonOf } from '../jobs/job-control.ts'
-import { changeStage } from '../jobs/stage-control.ts'
+import { changeJob, changePriority, requireRoomInJob } from '../jobs/job-control.ts'
+import { changeStage, smallBytes } from '../jobs/stage-control.ts'
 import { transact } from '../unit-of-work.ts'
-import type { ControlCall } from './control.ts'
+import { type ControlCall, reasonOf } from './control.ts'
 import { toTaskView } from './task-view.ts'
 
 /** Limited, because the event with the patch is rewritten with every later event of its row. */
-const maxPatchBytes = 65_536
+export const maxPatchBytes = 65_536
 
 export async function patchJob(
   context: Context,
@@ -44,7 +45,8 @@ export async function patchJob(
       await changePriority(locked, tx, patch.priority)
     const edit = metadataEdit(context, job.metadata, patch, call)
     if (edit === undefined) return
-    const { metadata, payload } = edit
+    const { metadata } = edit
+    const payload = await fitIntoHistory(tx, 'job', job.id, edit.payload)
     locked.moveJob({ to: job.state, type: 'job.metadata_changed', cause: 'metadata', payload }, { metadata })
   })
 }
@@ -60,7 +62,10 @@ export async function patchStage(
     const kept = await getStage(tx, stage.id)
     const edit = metadataEdit(context, kept!.metadata, patch, call)
     if (edit === undefined) return
-    const { metadata, payload } = edit
+    const { metadata } = edit
+    const payload = await fitIntoHistory(tx, 'stage', stage.id, edit.payload)
+    const more = JSON.stringify(metadata).length - JSON.stringify(kept!.metadata ?? {}).length
+    if (more > smallBytes) await requireRoomInJob(tx, stage.jobId, more)
     const step = { to: stage.state, type: 'stage.metadata_changed', cause: 'metadata', payload }
     locked.moveStage(stage, step, { metadata })
   })
@@ -80,13 +85,33 @@ export async function patchTask(
     if (task === undefined) throw new Problem('TASK_NOT_FOUND', { id })
     const edit = metadataEdit(context, task.metadata, patch, call)
     if (edit !== undefined) {
-      const { metadata, payload } = edit
+      const { metadata } = edit
+      const payload = await fitIntoHistory(tx, 'task', taskId, edit.payload)
       const step = { to: task.state, type: 'task.metadata_changed', cause: 'metadata', payload }
       const ruling = { task, steps: [step], patch: { metadata, edit: true as const } }
       await writeTaskUpdates(tx, [ruling], call.actor ?? 'operator')
     }
     return toTaskView((await getTask(tx, taskId))!)
   })
+}
+
+/** Events are kept in the row, so every later event rewrites the earlier ones. */
+export const maxHistoryBytes = 4 * 2 ** 20
+/** Tens of thousands of short events later. */
+const longestHistoryBytes = 2 * maxHistoryBytes
+
+/** Returns the payload of the event. If the history is long, it says only that the metadata was changed, not how. */
+async function fitIntoHistory(
+  tx: Sql,
+  entity: 'job' | 'stage' | 'task',
+  id: string,
+  { patch, before, ...rest }: Record<string, unknown>,
+): Promise<Record<string, unknown>> {
+  const bytes = await bytesOfHistory(tx, entity, id)
+  if (bytes > longestHistoryBytes) {
+    throw new Problem('PAYLOAD_TOO_LARGE', { at: 'history', bytes, limit: longestHistoryBytes })
+  }
+  return bytes > maxHistoryBytes ? rest : { patch, before, ...rest }
 }
 
 function check(context: Context, patch: MetadataPatch, fields: Fields, call: ControlCall): void {

@@ -6,7 +6,7 @@ import { eventually } from '../../../test/harness/eventually.ts'
 import { fresh } from '../../../test/harness/fresh.ts'
 import { served } from '../../../test/harness/served.ts'
 import type { Problem } from '../../kernel/problem.ts'
-import { faultsIn, type PayloadSchema } from '../../spec/payload-schema.ts'
+import { faultsIn, type PayloadSchema } from '../../spec/json-schema/evaluate.ts'
 import { putTaskType } from '../../store/tasks/read-tasks.ts'
 import { defineTask } from '../../worker/define-task.ts'
 import { startWorker } from '../../worker/worker.ts'
@@ -105,10 +105,10 @@ test('a schema that stands for endless work is refused when it is registered, wi
   const nested = JSON.parse(`${'{"not":'.repeat(101)}{}${'}'.repeat(101)}`)
   const refused: [schema: object, why: RegExp, code?: string][] = [
     [doublingSchema(40), /more than 10,000 schemas apply to one value/],
-    [{ $ref: '#' }, /leads back to itself/],
-    [{ $defs: { a: { $ref: '#/$defs/a' } } }, /leads back to itself/],
-    [{ $defs: { a: { anyOf: [{ not: { $ref: '#/$defs/a' } }] } } }, /\$defs\.a.* leads back to itself/],
-    [{ if: true, else: { dependentSchemas: { a: { $ref: '#' } } } }, /leads back to itself/],
+    [{ $ref: '#' }, /refers to itself/],
+    [{ $defs: { a: { $ref: '#/$defs/a' } } }, /refers to itself/],
+    [{ $defs: { a: { anyOf: [{ not: { $ref: '#/$defs/a' } }] } } }, /\$defs\.a.* refers to itself/],
+    [{ if: true, else: { dependentSchemas: { a: { $ref: '#' } } } }, /refers to itself/],
     [{ $defs: { a: {} }, properties: many }, /1001 references/],
     [{ pattern: '^(?=a)b' }, /not supported by RE2.*without lookaround/],
     [{ patternProperties: { '(a)\\1': true } }, /not supported by RE2.*without lookaround/],
@@ -149,10 +149,10 @@ test('a schema that an older version accepted refuses payloads with the reason, 
   await engine.deadLetter(id, { reasonCode: 'parse_error' })
   for (const [schema, why] of [
     [doublingSchema(40), /schema of this type cannot be used \(more than 10,000 schemas/],
-    [{ allOf: [{ $ref: '#' }] }, /leads back to itself/],
+    [{ allOf: [{ $ref: '#' }] }, /refers to itself/],
     [{ pattern: '(?=a)' }, /not supported by RE2/],
     [{ required: 1 }, /required must be a list of names/],
-    [{ $ref: 'https://elsewhere/b' }, /leads nowhere/],
+    [{ $ref: 'https://elsewhere/b' }, /does not exist in the schema/],
   ] as const) {
     await putTaskType(sql, 'letter', {}, JSON.stringify(schema))
     await assert.rejects(engine.redrive({ ids: [id], payload: 'a' }), { code: 'PAYLOAD_REFUSED', message: why })

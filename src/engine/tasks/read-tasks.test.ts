@@ -280,3 +280,14 @@ async function claimedBy(run: Fresh, session: string) {
   const { claimed } = await run.sync({ worker: 'ada', session, queues: ['a'], claim: 1 })
   return claimed[0]!
 }
+
+test('tasks that are read together are each answered, and one that does not exist is refused alone', async t => {
+  const run = await fresh(t)
+  const [one, other] = await run.engine.enqueueMany([{ type: 'a' }, { type: 'b' }])
+  const missing = '00000000-0000-7000-8000-000000000000'
+  const results = await Promise.allSettled([one!.id, missing, other!.id, one!.id].map(id => run.engine.task(id)))
+  assert.deepEqual(
+    results.map(result => (result.status === 'fulfilled' ? result.value.type : result.reason.code)),
+    ['a', 'TASK_NOT_FOUND', 'b', 'a'],
+  )
+})

@@ -7,15 +7,10 @@ import {
   type WorkerQuery,
   type WorkerView,
   workerQueryFields,
-} from '../../protocol/admin/operate.ts'
-import { namedPageFields, type PageQuery, pageFields } from '../../protocol/call-options.ts'
+} from '../../protocol/admin/admin.ts'
+import { namedPageFields, type PageQuery } from '../../protocol/call-options.ts'
 import { type DeadLetterQuery, deadLetterQueryFields } from '../../protocol/tasks/dead-letters.ts'
 import {
-  type AttemptView,
-  type EventView,
-  type FeedPage,
-  type FeedQuery,
-  feedFields,
   type NamedTaskType,
   type Page,
   type TaskQuery,
@@ -26,42 +21,42 @@ import {
   tasksOfFields,
 } from '../../protocol/tasks/tasks.ts'
 import { name } from '../../schema/fields.ts'
-import type { PageRow } from '../../store/driver/paging.ts'
 import type { Sql } from '../../store/driver/sql.ts'
-import {
-  eventsOfEntity,
-  eventsOfTask,
-  type FeedRow,
-  isSame,
-  type Mark,
-  type Position,
-  readFeed,
-  readLatest,
-  readMark,
-  start,
-} from '../../store/feed/feed.ts'
-import { findPositionBefore } from '../../store/feed/feed-time.ts'
-import { currentGeneration } from '../../store/feed/generation.ts'
 import { listQueues } from '../../store/flow/queue-depths.ts'
+import { countTasks, listTasks } from '../../store/tasks/list-tasks.ts'
 import {
-  countTasks,
   getClaimedTask,
   getTask,
+  getTasks,
   getTaskType,
-  listTasks,
   listTaskTypes,
   queuesOfTasks,
+  type TaskRow,
   type TaskTypeRow,
 } from '../../store/tasks/read-tasks.ts'
 import { listWorkers } from '../../store/tasks/sessions.ts'
-import { checkId, checkOptions, isId } from '../check.ts'
+import { checkId, checkOptions, decode, isId, nextCursor } from '../check.ts'
 import type { Context } from '../context.ts'
-import { decode, encode } from '../cursor.ts'
 import { readJob, readStage } from '../jobs/read-jobs.ts'
-import { iso, parseDate, toAttempts, toEventView, toTaskView } from './task-view.ts'
+import { mergeByStore } from '../merge-calls.ts'
+import { iso, parseDate, toTaskView } from './task-view.ts'
 
-export async function readTask({ sql }: Context, id: string): Promise<TaskView> {
-  const row = await getTask(sql, checkId(id))
+/** Reads of tasks that arrive together share a statement: reports that were merged are all answered at once. */
+const readTogether = mergeByStore(readTasks, {
+  concurrentRuns: 2,
+  // A task may be large, so few are read at once.
+  maxSize: 32,
+  sizeOf: () => 1,
+})
+
+async function readTasks(ids: readonly string[], sql: Sql): Promise<(TaskRow | undefined)[]> {
+  const rows = new Map((await getTasks(sql, [...new Set(ids)])).map(row => [row.id, row]))
+  return ids.map(id => rows.get(id))
+}
+
+export async function readTask({ sql }: Pick<Context, 'sql'>, id: string): Promise<TaskView> {
+  const taskId = checkId(id)
+  const row = await (sql.isTransaction ? getTask(sql, taskId) : readTogether(sql, taskId))
   if (row === undefined) throw new Problem('TASK_NOT_FOUND', { id })
   return toTaskView(row)
 }
@@ -99,9 +94,9 @@ export async function findTasks({ sql }: Context, query: TaskQuery = {}): Promis
     query.cursor === undefined
       ? null
       : checkId(decode<{ before: string }>(query.cursor, 'before').before, 'CURSOR_INVALID')
-  const rows = await listTasks(sql, filter, { order, cursor, offset, limit: limit + 1 })
-  const items = rows.slice(0, limit).map(toTaskView)
-  const next = rows.length > limit ? encode({ before: items.at(-1)!.id }) : null
+  const rows = await listTasks(sql, filter, { order, cursor, offset, limit })
+  const items = rows.map(toTaskView)
+  const next = nextCursor(rows, ({ id }) => ({ before: id }))
   return { items, next, ...(query.total === true && { total: await countTasks(sql, filter) }) }
 }
 
@@ -109,9 +104,6 @@ export async function findDeadLetters(context: Context, query: DeadLetterQuery =
   checkOptions(query, deadLetterQueryFields, 'query')
   return findTasks(context, { ...query, state: 'dead_lettered' })
 }
-
-const readers = { task: readTask, stage: readStage, job: readJob }
-const notFound = { task: 'TASK_NOT_FOUND', stage: 'STAGE_NOT_FOUND', job: 'JOB_NOT_FOUND' } as const
 
 /** Like `findTasks`, for one existing job or stage. */
 export async function findTasksOf(
@@ -121,29 +113,8 @@ export async function findTasksOf(
   query: TasksOfQuery = {},
 ): Promise<Page<TaskView>> {
   checkOptions(query, tasksOfFields, 'query')
-  await readers[entity](context, id)
+  await (entity === 'job' ? readJob : readStage)(context, id)
   return findTasks(context, { ...query, [entity === 'job' ? 'jobId' : 'stageId']: id })
-}
-
-/** Returns the events of one task, stage or job, oldest first. */
-export async function readEventsOf(
-  context: Context,
-  entity: 'task' | 'stage' | 'job',
-  id: string,
-  ask: { limit?: number; cursor?: string } = {},
-): Promise<Page<EventView>> {
-  checkOptions(ask, pageFields, 'events')
-  const { limit = 1000 } = ask
-  const after = ask.cursor === undefined ? 0 : decode<{ seq: number }>(ask.cursor, 'seq').seq
-  if (!isSeq(after)) throw new Problem('CURSOR_INVALID', { cursor: ask.cursor })
-  const of = checkId(id, notFound[entity])
-  const rows = await (entity === 'task'
-    ? eventsOfTask(context.sql, of, after, limit + 1)
-    : eventsOfEntity(context.sql, entity, of, after, limit + 1))
-  // No rows: either the end of the events, or the entity does not exist.
-  if (rows.length === 0) await readers[entity](context, id)
-  const items = rows.slice(0, limit).map(toEventView)
-  return { items, next: rows.length > limit ? encode({ seq: items.at(-1)!.seq }) : null }
 }
 
 /** Returns the queues of these tasks. Invalid and unknown ids are ignored. */
@@ -194,78 +165,6 @@ export async function findWorkers({ sql }: Context, query: WorkerQuery = {}): Pr
 /** Returns the name after which the page begins. Without a cursor, it begins with the first. */
 function nameInCursor(cursor: string | undefined): string {
   const after = cursor === undefined ? '' : decode<{ name: string }>(cursor, 'name').name
-  if (typeof after !== 'string' || after.includes('\0')) throw new Problem('CURSOR_INVALID', { cursor })
+  if (typeof after !== 'string') throw new Problem('CURSOR_INVALID', { cursor })
   return after
-}
-
-/** Returns the cursor behind the last row, or null on the last page. */
-function nextCursor<Row>(rows: readonly PageRow<Row>[], positionOf: (row: Row) => object): string | null {
-  const last = rows.at(-1)
-  return last?.more ? encode(positionOf(last)) : null
-}
-
-export async function readAttempts(context: Context, id: string): Promise<AttemptView[]> {
-  const events: EventView[] = []
-  for (let cursor: string | undefined; ; ) {
-    const page = await readEventsOf(context, 'task', id, cursor === undefined ? {} : { cursor })
-    events.push(...page.items)
-    if (page.next === null) return toAttempts(events)
-    cursor = page.next
-  }
-}
-
-/**
- * Returns events from a cursor on, or the latest ones, each entity's in the order of `seq`. Never skips an event that
- * committed late.
- */
-export async function readEvents({ sql }: Pick<Context, 'sql'>, ask: FeedQuery = {}): Promise<FeedPage> {
-  checkOptions(ask, feedFields, 'feed')
-  const { cursor, latest, limit = 1000, types = [] } = ask
-  const [since, until] = [parseDate(ask.since), parseDate(ask.until)]
-  if (latest !== undefined && (cursor !== undefined || ask.limit !== undefined)) {
-    const must = 'be used without a cursor and a limit'
-    throw new Problem('OPTION_INVALID', { at: 'feed', option: 'latest', must })
-  }
-  const jobId = ask.jobId === undefined ? null : checkId(ask.jobId, 'JOB_NOT_FOUND')
-  const of = await currentGeneration(sql)
-  const toItem = (row: FeedRow) => ({ ...toEventView(row), cursor: feedCursor(of, row) })
-  if (latest !== undefined) {
-    const { events, end } = await readLatest(sql, { limit: latest, types, jobId, since, until })
-    return { items: events.map(toItem), next: feedCursor(of, await markOf(sql, end, events)), more: false }
-  }
-  const begin = async () => (since === null ? start : findPositionBefore(sql, since))
-  const after = cursor === undefined ? await begin() : await readCursor(sql, cursor, of)
-  const { events, next, more } = await readFeed(sql, { after, limit, types, jobId, since, until })
-  const end = cursor !== undefined && isSame(next, after) ? (after as Mark) : await markOf(sql, next, events)
-  return { items: events.map(toItem), next: feedCursor(of, end), more }
-}
-
-/** Returns the mark of a position, which is usually that of the last event on the page. */
-async function markOf(sql: Sql, at: Position, events: readonly FeedRow[]): Promise<Mark | undefined> {
-  const last = events.at(-1)
-  if (last !== undefined && isSame(last, at)) return last
-  return isSame(at, start) ? undefined : readMark(sql, at)
-}
-
-/** A cursor names the event before it, so that a store that has lost this event can be detected. */
-function feedCursor(of: string, mark: Mark | undefined): string {
-  if (mark === undefined) return encode({ ...start, of })
-  const { tx, n, k, entityId, seq, atUs } = mark
-  return encode({ tx, n, k, of, entityId, seq, atUs })
-}
-
-export const isPlace = (value: number) => Number.isSafeInteger(value) && value >= 0
-/** Limited so that a page behind it does not overflow. */
-export const isSeq = (value: number) => isPlace(value) && value < 2 ** 31 - 10_000
-
-async function readCursor(sql: Sql, cursor: string, of: string): Promise<Position | Mark> {
-  const at = decode<Mark & { of: string }>(cursor, 'tx')
-  if (![at.tx, at.n, at.k].every(isPlace) || at.k > 2 ** 31 - 1) throw new Problem('CURSOR_INVALID', { cursor })
-  if (at.of !== of) throw new Problem('CURSOR_GONE')
-  if (isSame(at, start)) return start
-  const found = await readMark(sql, at)
-  if (found?.atUs !== at.atUs) throw new Problem('CURSOR_GONE')
-  const isSameEvent = found.entityId === at.entityId && found.seq === at.seq
-  if (found.entityId !== null && !isSameEvent) throw new Problem('CURSOR_GONE')
-  return found
 }

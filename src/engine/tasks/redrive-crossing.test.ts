@@ -6,7 +6,7 @@ import { needsServer } from '../../../test/harness/databases.ts'
 import { eventually } from '../../../test/harness/eventually.ts'
 import { type Fresh, fresh } from '../../../test/harness/fresh.ts'
 import { taskIn } from '../../../test/harness/task-in.ts'
-import { continueRedrives } from '../../babysitter/continue-redrives.ts'
+import { continueRedrives } from '../../babysitter/chores.ts'
 import { pawl } from '../engine.ts'
 
 /** The dead letter of a job that failed because of it. */

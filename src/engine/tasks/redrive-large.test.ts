@@ -4,8 +4,7 @@ import { needsServer } from '../../../test/harness/databases.ts'
 import { eventually } from '../../../test/harness/eventually.ts'
 import { type Fresh, fresh } from '../../../test/harness/fresh.ts'
 import { taskIn } from '../../../test/harness/task-in.ts'
-import { retention } from '../../babysitter/chores.ts'
-import { continueRedrives } from '../../babysitter/continue-redrives.ts'
+import { continueRedrives, retention } from '../../babysitter/chores.ts'
 import { type Engine, openEngine } from '../engine.ts'
 
 /** Creates this number of dead letters in one queue, oldest first. */
@@ -45,9 +44,9 @@ test('a large redrive goes on after its answer, and how far it has come can be r
   assert.deepEqual([answer.state, answer.total, answer.dryRun], ['running', 2300, false])
   assert.deepEqual(answer.redriven, ids.slice(0, 1000), 'the oldest come first')
   const progress = await waitUntilDone(run.engine, answer.id!)
-  const { createdAt: _, endedAt, ...said } = progress
+  const { createdAt: _, endedAt, ...view } = progress
   const counts = { total: 2300, redriven: 2300, refused: 0, refusals: [] }
-  assert.deepEqual(said, { id: answer.id, state: 'done', actor: 'user:ada', reason: 'mended', ...counts })
+  assert.deepEqual(view, { id: answer.id, state: 'done', actor: 'user:ada', reason: 'mended', ...counts })
   assert.ok(endedAt)
   assert.deepEqual(await tasksByRound(run), { 2: 2300 })
 })

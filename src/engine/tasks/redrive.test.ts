@@ -130,3 +130,10 @@ test('a redrive takes no more than its limit', async t => {
   assert.equal(redriven.length, 2)
   assert.ok(redriven.every(id => ids.includes(id)))
 })
+
+test('a redrive with an undefined limit takes all dead letters that match', async t => {
+  const run = await fresh(t)
+  const ids = await deadLetters(run, [{ queue: 'a' }, { queue: 'a' }])
+  const { total } = await run.engine.redrive({ queue: 'a', ...({ limit: undefined } as object) })
+  assert.equal(total, ids.length)
+})

@@ -17,7 +17,7 @@ import {
   type RedriveRequest,
   redriveFields,
 } from '../../protocol/tasks/dead-letters.ts'
-import { faultsIn, payloadMeter } from '../../spec/payload-schema.ts'
+import { faultsIn, payloadMeter } from '../../spec/json-schema/evaluate.ts'
 import type { Sql } from '../../store/driver/sql.ts'
 import { storeFault } from '../../store/driver/store-fault.ts'
 import { typesOf } from '../../store/tasks/read-tasks.ts'
@@ -31,17 +31,14 @@ import {
   recordRedriven,
 } from '../../store/tasks/redrive.ts'
 import { lockTasks, type TaskUpdate, writeTaskUpdates } from '../../store/tasks/task-updates.ts'
-import type { AfterCommit } from '../after-commit.ts'
 import { checkedJson, checkId, checkOptions } from '../check.ts'
-import type { Context } from '../context.ts'
+import { type Context, logCorrelated } from '../context.ts'
 import { checkCommandFiles } from '../files/file-rules.ts'
+import type { AfterCommit } from '../jobs/advance-job.ts'
 import type { LockedJob } from '../jobs/locked-job.ts'
-import { logCorrelated } from '../log-correlated.ts'
-import { once, replaceAnswer } from '../once.ts'
 import { isConflict } from '../retry.ts'
-import { transact } from '../unit-of-work.ts'
-import { type ControlCall, toRuling } from './control.ts'
-import { reviveInJob, withLockedJob } from './task-of-job.ts'
+import { once, replaceAnswer, transact } from '../unit-of-work.ts'
+import { type ControlCall, reviveInJob, toRuling, withLockedJob } from './control.ts'
 
 /** Maximum number of letters per transaction, and before the caller gets its answer. The rest is done afterwards. */
 const batchSize = 500
@@ -66,7 +63,7 @@ export async function redrive(
   const ids = request.ids?.map(id => checkId(id))
   const sql = context.sqlFor(call.tx)
   const accept = async (inner: Sql): Promise<Accepted> => {
-    const chosen = ids ?? (await findDeadLetters(inner, filterOf(request)))
+    const chosen = ids ?? (await findDeadLetters(inner, { ...request, limit: request.limit ?? mostRedriven }))
     if (payload !== null) await checkAgainstTypes(context, inner, chosen, request.payload)
     const id = newId()
     const { reason = call.reason ?? null, ratePerSecond: rate = null } = request
@@ -137,17 +134,6 @@ async function redriveFirst(context: Context, sql: Sql, accepted: Accepted): Pro
   return { ...accepted, state: isDone ? 'done' : 'running', redriven, refused }
 }
 
-function filterOf({ limit = mostRedriven, ...request }: RedriveRequest) {
-  const { queue, type, reasonCode, message } = request
-  return {
-    queue: queue ?? null,
-    type: type ?? null,
-    reasonCode: reasonCode ?? null,
-    message: message ?? null,
-    limit,
-  }
-}
-
 /** A dry run does everything and rolls it back, so it is refused exactly what the real request would be refused. */
 async function rolledBack<T>(context: Context, sql: Sql, work: (tx: Sql) => Promise<T>): Promise<T> {
   const rollback = new Error('taken back')
@@ -179,9 +165,10 @@ export async function logRedriveFailure(context: Context, id: string, error: unk
   else await logCorrelated(context, 'redrive.failed', { entity: 'task', id: taskId }, { ...facts, taskId })
 }
 
-interface BatchResult {
+interface RedriveStep {
   readonly redriven: readonly string[]
   readonly refused: readonly Refused[]
+  readonly isDone: boolean
 }
 
 /**
@@ -194,7 +181,7 @@ export async function continueRedrive(
   sql: Sql,
   id: string,
   maxLetters: number,
-  onBatch: (did: BatchResult) => void = () => {},
+  onBatch: (did: RedriveStep) => void = () => {},
 ): Promise<{ readonly redriven: number; readonly isDone: boolean }> {
   let redriven = 0
   let size = batchSize
@@ -212,10 +199,6 @@ export async function continueRedrive(
     if (step.isDone) return { redriven, isDone: true }
   }
   return { redriven, isDone: false }
-}
-
-interface RedriveStep extends BatchResult {
-  readonly isDone: boolean
 }
 
 const nothing: RedriveStep = { redriven: [], refused: [], isDone: true }

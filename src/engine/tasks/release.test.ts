@@ -63,7 +63,7 @@ test('what is larger than a job may hold is not given', async t => {
     const stage = await stageOf(f, id, 'big')
     return stage.state === 'failed' ? stage : undefined
   })
-  assert.match(error!.message, /more than 10,000,000 characters/)
+  assert.match(error!.message, /more than 1,000,000 characters/)
 })
 
 test('a stage that is brought back gives what is true then', async t => {

@@ -2,7 +2,7 @@
  * Writes the results of tasks, in batches that may come from several workers. No item makes a batch throw: it is
  * refused with a reason.
  */
-import { type Report, settle, type TaskFacts } from '../../kernel/decide.ts'
+import { type Report, settle, type TaskError, type TaskFacts } from '../../kernel/decide.ts'
 import { isFinal } from '../../kernel/lifecycle.ts'
 import { queueOfStage } from '../../kernel/plan.ts'
 import { isTransient, Problem } from '../../kernel/problem.ts'
@@ -10,6 +10,7 @@ import { stageLifecycle } from '../../kernel/stage.ts'
 import { type HeldTask, leaseOf, type Refusal, type SettledTask, type SpawnedTask } from '../../protocol/tasks/sync.ts'
 import type { Sql } from '../../store/driver/sql.ts'
 import { findUnfinishedFiles } from '../../store/files/artifacts.ts'
+import { succeedWithFiles } from '../../store/files/succeed-with-files.ts'
 import { findJobOf } from '../../store/jobs/read-jobs.ts'
 import { findEndEvents, succeedTasks } from '../../store/tasks/settle.ts'
 import { lockTasks, stagesOfUpdates, type TaskUpdate, writeTaskUpdates } from '../../store/tasks/task-updates.ts'
@@ -17,8 +18,6 @@ import type { Context } from '../context.ts'
 import { advanceInTransaction, advanceJob, advanceJobsOfStages } from '../jobs/advance-job.ts'
 import type { LockedJob } from '../jobs/locked-job.ts'
 import { addTasksToStage } from '../jobs/stage-control.ts'
-import { splitOnFailure } from '../retry.ts'
-import { transact } from '../unit-of-work.ts'
 import {
   findLocked,
   type Refused,
@@ -26,8 +25,10 @@ import {
   type ReporterOf,
   refusal,
   refuseItem,
+  splitOnFailure,
   withUniqueTasks,
-} from './report-batch.ts'
+} from '../retry.ts'
+import { transact } from '../unit-of-work.ts'
 
 /**
  * Settles tasks. Most tasks are short and succeed, which takes one statement. The kernel decides everything else, and
@@ -41,6 +42,7 @@ export async function reportSettled(
 ): Promise<Refused[]> {
   const stageIds = new Set<string>()
   const refused = await withUniqueTasks(items, turn => settleBatch(context, turn, reporterOf, stageIds))
+  context.ends.notify(items.map(({ id }) => id))
   await advanceJobsOfStages(context, [...stageIds])
   return refused
 }
@@ -52,29 +54,24 @@ async function settleBatch(
   stageIds: Set<string>,
 ): Promise<Refused[]> {
   const { sql } = context
+  const write = (some: readonly SettledTask[], run: (batch: readonly SettledTask[]) => Promise<Unsettled[]>) =>
+    splitOnFailure<SettledTask, Unsettled>(some, run, refuseItem, findLocked(sql))
   const others = items.filter(item => !isPlain(item))
   const plain = others.length === 0 ? items : items.filter(isPlain)
-  const locked = findLocked(sql)
-  const unsettled = await splitOnFailure<SettledTask, Unsettled>(
-    plain,
-    batch => succeed(sql, batch, stageIds),
-    refuseUnsettled,
-    locked,
-  )
+  const unsettled = await write(plain, batch => succeed(context, batch, stageIds))
   const toDecide = [
     ...others.filter(item => !spawns(item)),
     ...unsettled.flatMap(miss => ('refusal' in miss ? [] : [miss.item])),
   ]
-  const missed = await splitOnFailure<SettledTask, Unsettled>(
-    toDecide,
-    batch => decideAndWrite(context, batch, reporterOf, stageIds),
-    refuseUnsettled,
-    locked,
-  )
+  const missed = await write(toDecide, batch => decideAndWrite(context, batch, reporterOf, stageIds))
   for (const item of others.filter(spawns)) missed.push(...(await settleAndSpawn(context, item, reporterOf(item))))
   const refused = [...unsettled, ...missed].filter(miss => 'refusal' in miss)
   const unknown = missed.flatMap(miss => ('refusal' in miss ? [] : [miss.item]))
-  return [...refused, ...(await refuseUnlessSettled(sql, unknown, stageIds))]
+  const [late, maybeRepeated] = [true, false].map(isLate =>
+    unknown.filter(item => (reporterOf(item).onlyFirst === true) === isLate),
+  )
+  const refusedLate = late!.map(item => ({ item, refusal: refusal(item, 'LEASE_LOST') }))
+  return [...refused, ...refusedLate, ...(await refuseUnlessSettled(sql, maybeRepeated!, stageIds))]
 }
 
 const spawns = ({ spawn }: SettledTask) => spawn !== undefined && spawn.length > 0
@@ -83,11 +80,15 @@ const isPlain = (item: SettledTask) => item.outcome === 'succeeded' && item.part
 /** An item whose task is not held, or that the database cannot store. */
 type Unsettled = { readonly item: SettledTask } | Refused
 
-async function succeed(sql: Sql, batch: readonly SettledTask[], touched: Set<string>): Promise<Unsettled[]> {
+async function succeed(context: Context, batch: readonly SettledTask[], touched: Set<string>): Promise<Unsettled[]> {
   // Tasks are always locked in the order of their ids.
-  const { missed, stageIds } = await succeedTasks(sql, batch.toSorted(byId))
+  const { missed, stageIds } = await succeedTasks(context.sql, batch.toSorted(byId))
   for (const id of stageIds) touched.add(id)
-  return missed.map(item => ({ item }))
+  if (missed.length === 0) return []
+  const others = await succeedWithFiles(context.sql, missed)
+  for (const id of others.stageIds) touched.add(id)
+  if (others.isStaged) context.fileSignal.notify()
+  return others.missed.map(item => ({ item }))
 }
 
 const byId = (one: HeldTask, other: HeldTask) => (one.id < other.id ? -1 : 1)
@@ -118,8 +119,10 @@ async function decideBatch(tx: Sql, batch: readonly SettledTask[], reporterOf: R
     if (task === undefined || task.epoch !== item.epoch || !isHeld(task)) missed.push({ item })
     else if (file !== undefined) missed.push({ item, refusal: unfinishedFile(item, file) })
     else {
-      const verdict = settle(task, toReport(item), Math.random())
-      const actor = `worker:${reporterOf(item).worker}`
+      const report = task.historyBytes > longHistoryBytes ? shortened(toReport(item)) : toReport(item)
+      const verdict = settle(task, report, Math.random())
+      const { worker } = reporterOf(item)
+      const actor = worker === null ? null : `worker:${worker}`
       if (verdict.ok) rulings.push({ task, steps: verdict.steps, patch: verdict.patch, actor })
     }
     // A second item for the same task in this batch finds it settled.
@@ -137,12 +140,12 @@ async function settleAndSpawn(context: Context, item: SettledTask, reporter: Rep
   if (jobId === undefined) return [{ item }]
   try {
     if (jobId === null) throw new Problem('SPAWN_REFUSED', { id: item.id, why: 'it belongs to no job' })
-    return await advanceJob(context, jobId, `worker:${reporter.worker}`, (locked, tx) =>
+    return await advanceJob(context, jobId, `worker:${reporter.worker ?? 'unknown'}`, (locked, tx) =>
       settleAndSpawnIn(context, tx, locked, item, reporter),
     )
   } catch (error) {
     if (!(error instanceof Problem) || isTransient(error)) throw error
-    return [{ item, refusal: { ...refusal(item, error.code), message: error.message } }]
+    return [{ item, refusal: refusal(item, error.code, error.message) }]
   }
 }
 
@@ -200,7 +203,7 @@ async function addSpawned(
 /** The task reported success but has registered a file without uploading it. */
 function unfinishedFile(item: HeldTask, name: string): Refusal {
   const { code, message } = new Problem('FILES_UNFINISHED', { id: item.id, file: name })
-  return { ...refusal(item, code), message }
+  return refusal(item, code, message)
 }
 
 const isHeld = ({ state }: TaskFacts) => state === 'assigned' || state === 'running'
@@ -208,6 +211,28 @@ const isHeld = ({ state }: TaskFacts) => state === 'assigned' || state === 'runn
 function toReport(item: SettledTask): Report {
   const { id: _id, epoch: _epoch, ranMs: _ranMs, spawn: _spawn, logs: _logs, ...report } = item
   return report
+}
+
+/**
+ * Events are kept in the row of their task, so each attempt rewrites those before it. Beyond this size, further errors
+ * and reasons are cut: a thousand attempts with a megabyte each would be more than the store can write.
+ */
+export const longHistoryBytes = 2 ** 20
+export const shortTextLength = 1000
+
+function shortened({ error, reason, ...report }: Report): Report {
+  const cut = (value: unknown) =>
+    (typeof value === 'string' ? value : JSON.stringify(value)).slice(0, shortTextLength).toWellFormed()
+  const isLong = (name: string, value: unknown) => /^(message|stack|output)$/.test(name) && (value ?? null) !== null
+  const cutError = (whole: TaskError) =>
+    Object.fromEntries(
+      Object.entries(whole).map(([name, value]) => [name, isLong(name, value) ? cut(value) : value]),
+    ) as unknown as TaskError
+  return {
+    ...report,
+    ...(reason !== undefined && { reason: cut(reason) }),
+    ...(error !== undefined && { error: cutError(error) }),
+  }
 }
 
 /** The event of (task, epoch) distinguishes a repeated settle from a late one. */
@@ -248,5 +273,3 @@ export function settleIn(context: Context, sql: Sql, item: SettledTask, worker: 
     return ruled.missed.length === refused.length ? refused : refuseUnlessSettled(tx, [item])
   })
 }
-
-const refuseUnsettled: (item: SettledTask, error: unknown) => Unsettled = refuseItem

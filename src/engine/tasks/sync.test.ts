@@ -40,8 +40,8 @@ test('a worker is handed all that it needs to know', async t => {
   const { engine, sync } = await fresh(t)
   const { id } = await engine.enqueue('a', { n: 1 }, { timeoutSeconds: 5, leaseSeconds: 15, correlationId: 'c' })
   const { claimed, waitedMs } = await sync({ queues: ['a'], claim: 1 })
-  const { leaseUntil, leaseSeconds, ...said } = claimed[0]!
-  assert.deepEqual(said, {
+  const { leaseUntil, leaseSeconds, ...facts } = claimed[0]!
+  assert.deepEqual(facts, {
     id,
     epoch: 1,
     type: 'a',
@@ -118,7 +118,7 @@ test('the next attempt is handed the last checkpoint', async t => {
 })
 
 const error = { message: 'no' }
-const endings: [said: Omit<SettledTask, 'id' | 'epoch'>, state: TaskState][] = [
+const endings: [facts: Omit<SettledTask, 'id' | 'epoch'>, state: TaskState][] = [
   [{ outcome: 'succeeded', output: [1] }, 'succeeded'],
   [{ outcome: 'succeeded', output: [1], partial: true }, 'succeeded'],
   [{ outcome: 'failed', error }, 'retrying'],
@@ -131,20 +131,20 @@ const endings: [said: Omit<SettledTask, 'id' | 'epoch'>, state: TaskState][] = [
 for (const start of ['with', 'without'] as const) {
   test(`each outcome ends an attempt as it says, ${start} a start before it`, async t => {
     const run = await fresh(t)
-    for (const [said, state] of endings) {
+    for (const [facts, state] of endings) {
       const { id, epoch } = await taskIn(run, start === 'with' ? 'running' : 'assigned')
-      assert.deepEqual((await run.sync({ settled: [{ id, epoch, ...said }] })).refused, [])
+      assert.deepEqual((await run.sync({ settled: [{ id, epoch, ...facts }] })).refused, [])
       const task = await run.engine.task(id)
       assert.equal(task.state, state)
       assert.equal(task.leaseUntil, null)
-      assert.equal(task.partial, said.partial === true)
-      assert.deepEqual(task.output, said.output ?? null)
-      assert.deepEqual(task.error, said.error ?? null)
+      assert.equal(task.partial, facts.partial === true)
+      assert.deepEqual(task.output, facts.output ?? null)
+      assert.deepEqual(task.error, facts.error ?? null)
       assert.deepEqual(await storyOf(run, id), [
         'queued by producer: enqueued',
         'claimed by worker:w: claimed',
         `started by worker:w: ${start === 'with' ? 'reported_start' : 'implied'}`,
-        `${state} by worker:w: reported_${said.outcome}`,
+        `${state} by worker:w: reported_${facts.outcome}`,
       ])
     }
   })

@@ -18,7 +18,8 @@ import { findSoftCancels } from '../../store/tasks/settle.ts'
 import { checkedJson, checkId, checkOptions, faultOf, number } from '../check.ts'
 import type { Context } from '../context.ts'
 import { reportArtifacts } from '../files/report-artifacts.ts'
-import { claimOrWait } from './claim.ts'
+import type { Refused } from '../retry.ts'
+import { claimOrWait, withOwnSession } from './claim.ts'
 import { logLinesOf, storeLogLines } from './logs.ts'
 import { directReports, type Reports } from './merge-reports.ts'
 
@@ -27,6 +28,12 @@ export interface SyncOptions {
   readonly reports?: Reports
   /** Queues of the caller's key. Spawned tasks must be in them. Default: all. */
   readonly queues?: readonly string[] | null
+  /** The id of the caller's key. Default: it has none. */
+  readonly holder?: string
+  /** The events name the worker that holds the lease, not the one of the request. */
+  readonly asHolder?: boolean
+  /** A repeated end of an attempt is refused like a late one. */
+  readonly onlyFirst?: boolean
 }
 
 /**
@@ -39,41 +46,65 @@ export async function sync(
   context: Context,
   request: SyncRequest,
   signal?: AbortSignal,
-  { reports = directReports(context), queues = null }: SyncOptions = {},
+  {
+    reports = directReports(context),
+    queues = null,
+    holder = '',
+    asHolder = false,
+    onlyFirst = false,
+  }: SyncOptions = {},
 ): Promise<SyncAnswer> {
   const { settled, beats, started, artifacts, refused, lines } = checkRequest(context, request)
   const asksForWork = (request.claim ?? 0) > 0
+  const mine = withOwnSession(request, holder)
   const began = performance.now()
-  const reporter = { worker: request.worker, queues }
+  const reporter = { worker: asHolder ? null : request.worker, queues, onlyFirst }
   const report = async () => {
     const filed = artifacts.length === 0 ? [] : await reportArtifacts(context, artifacts)
-    const reported = await Promise.all([
-      reports.settled(settled, reporter),
+    const toSettle = withoutRefusedFiles(settled, filed)
+    const [ends, others] = await Promise.all([
+      reports.settled(toSettle, reporter),
       reports.started(started, reporter).then(async refusals => {
         const lost = new Set(refusals.map(leaseOf))
         const open = lost.size === 0 ? beats : beats.filter(beat => !lost.has(leaseOf(beat)))
         return [...refusals, ...(await reports.beats(open, reporter))]
       }),
     ])
-    return [filed.map(({ refusal }) => refusal), ...reported]
+    return [...refusedFiles(filed, toSettle, ends), ...ends, ...others]
   }
   const settling = lines.length === 0 ? report() : storeLogLines(context, lines).then(report)
   const cancelling =
     asksForWork || beats.length > 0 ? settling.then(() => findSoftCancels(context.sql, request.worker)) : null
   const [refusals, claimed, cancels] = await Promise.all([
     settling,
-    asksForWork ? claimOrWait(context, request, { meanwhile: cancelling, signal }) : { tasks: [], at: began },
+    asksForWork ? claimOrWait(context, mine, { meanwhile: cancelling, signal }) : { tasks: [], at: began },
     cancelling ?? [],
-    beats.length > 0 && !asksForWork && request.session !== undefined
-      ? touchSession(context.sql, request.session)
-      : null,
+    beats.length > 0 && !asksForWork && mine.session !== undefined ? touchSession(context.sql, mine.session) : null,
   ])
   return {
     waitedMs: claimed.at - began,
     claimed: claimed.tasks,
-    refused: [...refused, ...refusals.flat()],
+    refused: [...refused, ...refusals],
     cancel: cancels.map(({ id, epoch, graceSeconds }) => ({ id, epoch, mode: 'soft', graceSeconds })),
   }
+}
+
+/**
+ * An attempt cannot succeed without files that were refused, so its end is refused with them. If its lease is lost, the
+ * end may have been reported before.
+ */
+function withoutRefusedFiles(settled: readonly SettledTask[], filed: readonly Refused[]): readonly SettledTask[] {
+  if (filed.length === 0) return settled
+  const blocked = new Set(filed.flatMap(({ refusal }) => (refusal.code === 'LEASE_LOST' ? [] : [leaseOf(refusal)])))
+  return settled.filter(item => !blocked.has(leaseOf(item)))
+}
+
+/** A repeated report finds that its lease has ended. If the end is accepted again, its files are not refused either. */
+function refusedFiles(filed: readonly Refused[], settled: readonly HeldTask[], ends: readonly Refusal[]): Refusal[] {
+  if (filed.length === 0) return []
+  const refusedEnds = new Set(ends.map(leaseOf))
+  const accepted = new Set(settled.map(leaseOf).filter(lease => !refusedEnds.has(lease)))
+  return filed.flatMap(({ refusal }) => (accepted.has(leaseOf(refusal)) ? [] : [refusal]))
 }
 
 function checkRequest(context: Context, request: SyncRequest) {
@@ -137,7 +168,7 @@ export function checkEpoch({ epoch }: HeldTask): void {
 
 /** An item without a valid lease cannot be named in its refusal. */
 function leaseIn({ id, epoch }: HeldTask): HeldTask {
-  return { id: typeof id === 'string' ? id : '', epoch: Number.isInteger(epoch) ? epoch : 0 }
+  return { id: typeof id === 'string' ? id : '', epoch: Number.isInteger(epoch) && epoch >= 0 ? epoch : 0 }
 }
 
 const epochField = number({ from: 0, to: 2 ** 31 - 1, whole: true })

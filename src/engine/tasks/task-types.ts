@@ -1,12 +1,12 @@
 import { Problem } from '../../kernel/problem.ts'
 import { flattenSettings } from '../../kernel/settings.ts'
-import { checkDeadlines, taskTypeRecordFields } from '../../protocol/tasks/new-task.ts'
-import { checkPayload, recordOf, type TaskDefinition } from '../../protocol/tasks/task-type.ts'
-import type { NewTaskItem, TaskTypeRecord } from '../../protocol/tasks/tasks.ts'
-import { faultOf } from '../../spec/payload-schema.ts'
+import type { CallerTransaction } from '../../kernel/transactions.ts'
+import { checkDeadlines, recordOf, type TaskDefinition, taskTypeRecordFields } from '../../protocol/tasks/new-task.ts'
+import type { TaskTypeRecord } from '../../protocol/tasks/tasks.ts'
+import { faultOf } from '../../spec/json-schema/evaluate.ts'
 import { putTaskType } from '../../store/tasks/read-tasks.ts'
 import { checkedJson, checkOptions, text } from '../check.ts'
-import type { CallerTransaction, Context } from '../context.ts'
+import type { Context } from '../context.ts'
 
 /** Types that this process has registered. */
 export interface RegisteredTypes {
@@ -38,15 +38,6 @@ export async function registerType(context: Context, definition: TaskDefinition,
     if (tx === undefined) written.set(definition.type, definition)
   }
   known.set(definition.type, definition)
-}
-
-/** Checks payloads against the schemas of the types that this process has registered. */
-export async function checkPayloads({ types: { known } }: Context, items: readonly NewTaskItem[]): Promise<void> {
-  if (known.size === 0) return
-  for (const [index, item] of items.entries()) {
-    const definition = known.get(item.type)
-    if (definition !== undefined) await checkPayload(definition, item.payload, `tasks[${index}].payload`)
-  }
 }
 
 const mostSchemaBytes = 100_000

@@ -1,6 +1,5 @@
 import { toSettingsInput } from '../../kernel/settings.ts'
-import type { AttemptView, DeadLetterView, EventView, TaskView } from '../../protocol/tasks/tasks.ts'
-import type { EventRow } from '../../store/feed/feed.ts'
+import type { DeadLetterView, TaskView } from '../../protocol/tasks/tasks.ts'
 import type { TaskRow } from '../../store/tasks/read-tasks.ts'
 
 export const iso = (date: Date | null) => date?.toISOString() ?? null
@@ -47,46 +46,4 @@ export function toTaskView(row: TaskRow): TaskView {
     error,
     deadLetter: row.deadLetter as DeadLetterView | null,
   }
-}
-
-export function toEventView(row: EventRow): EventView {
-  return {
-    id: row.pulseUs === undefined ? `${row.entityId}:${row.seq}` : `${row.entityId}:${row.seq}@${row.pulseUs}`,
-    entity: row.type.slice(0, row.type.indexOf('.')) as EventView['entity'],
-    entityId: row.entityId,
-    jobId: row.jobId,
-    seq: row.seq,
-    type: row.type,
-    from: row.fromState,
-    to: row.toState,
-    ts: row.ts.toISOString(),
-    actor: row.actor,
-    cause: row.cause,
-    correlationId: row.correlationId,
-    traceId: row.traceparent?.split('-')[1] ?? null,
-    epoch: row.epoch,
-    payload: row.payload ?? {},
-    version: 1,
-  }
-}
-
-/** Derives the attempts of a task from its events, one per epoch. */
-export function toAttempts(events: readonly EventView[]): AttemptView[] {
-  const attempts = new Map<number, AttemptView>()
-  for (const event of events) {
-    if (event.type === 'task.claimed') {
-      const worker = event.actor.replace(/^worker:/, '')
-      const begun = { startedAt: null, endedAt: null, outcome: null, cause: null, error: null }
-      attempts.set(event.epoch, { epoch: event.epoch, worker, claimedAt: event.ts, ...begun })
-      continue
-    }
-    const attempt = attempts.get(event.epoch)
-    if (attempt === undefined || attempt.endedAt !== null || event.from === event.to) continue
-    if (event.type === 'task.started') attempts.set(event.epoch, { ...attempt, startedAt: event.ts })
-    else {
-      const error = (event.payload.error as AttemptView['error']) ?? null
-      attempts.set(event.epoch, { ...attempt, endedAt: event.ts, outcome: event.to, cause: event.cause, error })
-    }
-  }
-  return [...attempts.values()]
 }

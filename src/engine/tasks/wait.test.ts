@@ -7,7 +7,7 @@ import { startWaiting } from '../../../test/harness/waiting.ts'
 import { rescue } from '../../babysitter/rescue.ts'
 import { pawl } from '../engine.ts'
 
-const limits = { timeout: 60_000 }
+const limits = { timeout: 600_000 }
 const idsOf = ({ claimed }: { claimed: readonly { id: string }[] }) => claimed.map(({ id }) => id)
 
 test('a worker that waits has new work at once', limits, async t => {

@@ -10,8 +10,16 @@ import {
   type Page,
   type TaskTypeRecord,
 } from '../tasks/tasks.ts'
-import { type KeyView, keyFields, type MadeKey, type NewKey } from './keys.ts'
-import { type Examination, type QueueView, type TaskTypeQuery, taskTypeQueryFields } from './operate.ts'
+import {
+  type Examination,
+  type KeyView,
+  keyFields,
+  type MadeKey,
+  type NewKey,
+  type QueueView,
+  type TaskTypeQuery,
+  taskTypeQueryFields,
+} from './admin.ts'
 import { type StatsQuery, type StatsView, statsQueryFields } from './stats.ts'
 
 export const adminOperations = {
@@ -86,5 +94,6 @@ export const adminOperations = {
     permission: 'administer',
     summary: 'Revoke a key.',
     answer: ref('Key'),
+    problems: [],
   }),
 }

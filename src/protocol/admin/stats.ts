@@ -1,9 +1,9 @@
 /** How often and how fast tasks move, by type and over time. */
-import { statSeconds } from '../../kernel/histogram.ts'
+import { statSeconds } from '../../kernel/metrics.ts'
 import { type Fields, number, type OptionsOf, type Static } from '../../schema/check.ts'
 import { name } from '../../schema/fields.ts'
 import { at, figure, list, orNull, shape, text, whole } from '../shapes.ts'
-import { type QueueView, queueView } from './operate.ts'
+import { type QueueView, queueView } from './admin.ts'
 
 const phaseStats = shape({
   count: whole,

@@ -21,13 +21,16 @@ import { type PageQuery, pageFields } from '../call-options.ts'
 import { at, flag, id, list, orNull, ref, shape, text, whole, words } from '../shapes.ts'
 import type { HeldTask } from '../tasks/sync.ts'
 
+/** Maximum number of files that are reported together with the success of their attempt. */
+export const mostWithSuccess = 100
+
 /** Maximum number of items of one kind in a sync. */
 export const mostReports = 5000
 
 /** The name is part of an index. */
 const longestName = 2000
 
-export const saidArtifactFields = {
+export const reportedArtifactFields = {
   /** The path in the attempt's outputs. */
   name: field<string>({ type: 'string', minLength: 1, maxLength: longestName }, value =>
     typeof value === 'string' && Buffer.byteLength(value) > longestName
@@ -45,24 +48,24 @@ export const saidArtifactFields = {
   ),
   error: reason,
 } satisfies Fields
-const saidArtifact = nested(saidArtifactFields, ['name', 'uri', 'state'])
+const reportedArtifact = nested(reportedArtifactFields, ['name', 'uri', 'state'])
 /** A worker's report of a file. It is registered first, then uploaded. `error`: the file could not be produced. */
-export interface SaidArtifact extends Static<typeof saidArtifact> {}
+export interface ReportedArtifact extends Static<typeof reportedArtifact> {}
 
 export const artifactsFields = {
-  artifacts: listOf<SaidArtifact>(saidArtifact, mostReports),
+  artifacts: listOf<ReportedArtifact>(reportedArtifact, mostReports),
   /**
    * The list is the complete set of the attempt's output files. Further reports of other files are refused. Repeating
    * the list changes nothing.
    */
   whole: oneOf([true]),
 } satisfies Fields
-const saidArtifacts = nested(artifactsFields, ['artifacts'])
+const reportedArtifacts = nested(artifactsFields, ['artifacts'])
 /** The files of one task. */
-export interface SaidArtifacts extends Static<typeof saidArtifacts> {}
+export interface ReportedArtifacts extends Static<typeof reportedArtifacts> {}
 
 /** A report of one file of a task, in a sync. */
-export interface ArtifactReport extends HeldTask, SaidArtifact {}
+export interface ArtifactReport extends HeldTask, ReportedArtifact {}
 
 /** A file before its upload. */
 export interface RegisteredFile {
@@ -85,9 +88,17 @@ export interface UploadedFile {
 
 /** Reports files of one attempt. Both reports are fenced by the lease and can be repeated. */
 export interface ArtifactPort {
-  /** Call before the first byte is sent. Throws ARTIFACT_CONFLICT if another task's file has the same URI. */
+  /**
+   * Call before the first byte is sent. Throws ARTIFACT_CONTESTED if another task is writing the
+   * same URI, and ARTIFACT_CONFLICT if it has written it.
+   */
   register(files: readonly RegisteredFile[]): Promise<void>
   uploaded(files: readonly UploadedFile[]): Promise<void>
+  /**
+   * Like `uploaded`, but the files are sent in the same request as the success of the attempt. At most 100 files. If
+   * they are refused, the attempt fails.
+   */
+  uploadedWithSuccess?(files: readonly UploadedFile[]): void
   /** Published files of a stage, page by page. `prefix`: all (''), or a folder that ends in `/`. */
   ofStage(stageId: string, prefix: string): AsyncIterable<readonly StageFile[]>
 }

@@ -1,11 +1,13 @@
 import type { JobSpec } from '../../spec/job-spec.ts'
-import type { NamedJob } from '../../spec/named-job.ts'
+import type { NamedJob } from '../../spec/parse-job-spec.ts'
 import {
   bodyOf,
   type Call,
   type CancelCall,
   type ControlCall,
   cancelFields,
+  type EndQuery,
+  endFields,
   type PageQuery,
   pageFields,
   type RetryJobCall,
@@ -65,9 +67,11 @@ export const jobOperations = {
     query: jobQueryFields,
     answer: pageWithTotal('Job'),
   }),
-  /** Reads a job with its stages and progress. */
-  job: read<(id: string) => Promise<JobView>>('/v1/jobs/{id}', {
-    summary: 'Get a job with its stages and progress.',
+  /** Reads a job with its stages and progress. With `waitSeconds`, waits until it has ended or the time is over. */
+  job: read<(id: string, query?: EndQuery, signal?: AbortSignal) => Promise<JobView>>('/v1/jobs/{id}', {
+    summary: 'Get a job with its stages and progress, now or when it has ended.',
+    query: endFields,
+    takes: ['id', 'query', 'signal'],
     answer,
   }),
   /** Changes metadata (a JSON merge patch) and priority. No state changes; an event records who did it. */
@@ -82,19 +86,16 @@ export const jobOperations = {
     method: 'DELETE',
     summary: 'Delete a job that has ended. A job that is stopping is ended first.',
     status: 204,
-    problems: ['MOVE_REFUSED'],
   }),
   /** Starts a job that was submitted with `start: false`. */
   startJob: control<Control>('/v1/jobs/{id}/start', {
     summary: 'Start a job that was submitted with `start: false`.',
     answer,
-    problems: ['MOVE_REFUSED'],
   }),
   /** Pauses a job: no more of its tasks are claimed, and those that run may finish. */
   pauseJob: control<Control>('/v1/jobs/{id}/pause', {
     summary: 'Pause a job. No more of its tasks are claimed; running tasks may finish.',
     answer,
-    problems: ['MOVE_REFUSED'],
   }),
   /** Resumes a paused job, or starts the next round of a job that failed or was cancelled. */
   resumeJob: control<Control>('/v1/jobs/{id}/resume', {
@@ -107,7 +108,6 @@ export const jobOperations = {
     summary: 'Cancel a job.',
     body: bodyOf(cancelFields),
     answer,
-    problems: ['MOVE_REFUSED'],
   }),
   /** Runs again what did not succeed, in place or as a new job. */
   retryJob: control<Control<RetryJobCall>>('/v1/jobs/{id}/retry', {
@@ -121,7 +121,6 @@ export const jobOperations = {
     permission: 'produce',
     summary: 'Seal an open job: no more stages can be added.',
     answer,
-    problems: ['MOVE_REFUSED'],
     queues: 'job',
   }),
   /** Adds stages to an open job. */

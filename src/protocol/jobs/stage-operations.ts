@@ -68,27 +68,21 @@ export const stageOperations = {
     summary: 'Approve a stage that waits for approval.',
     body: bodyOf(approveFields),
     answer,
-    problems: ['MOVE_REFUSED'],
+    problems: ['MOVE_REFUSED', 'PAYLOAD_TOO_LARGE'],
   }),
   /** Rejects a stage that waits for approval. */
   reject: control<Control<ApproveCall>>('/v1/stages/{id}/reject', {
     summary: 'Reject a stage that waits for approval.',
     body: bodyOf(approveFields),
     answer,
-    problems: ['MOVE_REFUSED'],
   }),
   /** Holds a stage until it is approved. */
-  hold: control<Control>('/v1/stages/{id}/hold', {
-    summary: 'Hold a stage until it is approved.',
-    answer,
-    problems: ['MOVE_REFUSED'],
-  }),
+  hold: control<Control>('/v1/stages/{id}/hold', { summary: 'Hold a stage until it is approved.', answer }),
   /** Cancels a stage. */
   cancelStage: control<Control<CancelCall>>('/v1/stages/{id}/cancel', {
     summary: 'Cancel a stage.',
     body: bodyOf(cancelFields),
     answer,
-    problems: ['MOVE_REFUSED'],
   }),
   /** Runs again what did not succeed in a stage. */
   retryStage: control<Control>('/v1/stages/{id}/retry', {
@@ -101,7 +95,6 @@ export const stageOperations = {
     permission: 'produce',
     summary: 'Seal an open stage: no more tasks can be added.',
     answer,
-    problems: ['MOVE_REFUSED'],
     queues: 'stage',
   }),
   /** Adds tasks to an open stage. */

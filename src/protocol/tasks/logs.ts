@@ -28,7 +28,7 @@ const logLine = nested(
     agoMs: number({ from: 0, to: year * 1000 }),
     /** Default info. */
     level: oneOf(logLevels),
-    message: field<string>({ type: 'string' }, value => (typeof value === 'string' ? undefined : 'be a text')),
+    message: field<string>({ type: 'string' }, value => (typeof value === 'string' ? undefined : 'be a string')),
     facts: object,
   },
   ['n', 'message'],

@@ -1,4 +1,5 @@
-/** Options of a new task, and of all tasks of a type. */
+/** Options of a new task and of all tasks of a type, and the types that a process knows. */
+import type { StandardJSONSchemaV1, StandardSchemaV1 } from '@standard-schema/spec'
 import { Problem } from '../../kernel/problem.ts'
 import type { TaskSettings } from '../../kernel/settings.ts'
 import {
@@ -88,4 +89,62 @@ export function checkDeadlines(options: Partial<TaskSettings>, at: string): void
   if (typeof soft !== 'number' || typeof hard !== 'number' || soft <= hard) return
   const must = `not be before softDeadlineSeconds, which is ${soft}`
   throw new Problem('OPTION_INVALID', { at, option: 'hardDeadlineSeconds', must })
+}
+
+/**
+ * A task type in this process. `In` is the queued payload; the handler gets the output of the schema. `Out` is what it
+ * returns.
+ */
+export interface TaskDefinition<In = unknown, Out = unknown> {
+  readonly type: string
+  readonly schema: StandardSchemaV1<In, unknown> | undefined
+  readonly options: TaskTypeOptions
+  /** Never set: it only carries the type. */
+  readonly output$?: Out
+}
+
+/** The settings of a type for the server, with a JSON Schema if the schema can be converted to one. */
+export function recordOf({ schema, options }: TaskDefinition): TaskTypeRecord {
+  const standard = schema?.['~standard'] as Partial<StandardJSONSchemaV1.Props> | undefined
+  try {
+    const payloadSchema = standard?.jsonSchema?.input({ target: 'draft-2020-12' })
+    return payloadSchema === undefined || looksAround(payloadSchema) ? options : { ...options, payloadSchema }
+  } catch {
+    // Some checks of schemas have no equivalent in JSON Schema.
+    return options
+  }
+}
+
+/** Whether a schema has patterns that the server refuses, because it matches patterns in linear time. */
+function looksAround(schema: object): boolean {
+  let isFound = false
+  JSON.stringify(schema, (name, value) => {
+    if (name === 'pattern' && typeof value === 'string') isFound ||= /\(\?(?:<?[=!])|\\(?:[1-9]|k<)/.test(value)
+    return value
+  })
+  return isFound
+}
+
+/** Validates a payload and returns the output of the schema. Throws a problem that lists all issues. */
+export async function checkPayload(definition: TaskDefinition, payload: unknown, at: string): Promise<unknown> {
+  if (definition.schema === undefined) return payload
+  const result = await definition.schema['~standard'].validate(payload)
+  if (result.issues === undefined) return result.value
+  const issues = result.issues.map(({ message, path = [] }) => {
+    const where = path.map(key => String(typeof key === 'object' ? key.key : key)).join('.')
+    return where === '' ? message : `${where}: ${message}`
+  })
+  throw new Problem('PAYLOAD_REFUSED', { at, type: definition.type, issues })
+}
+
+/** Checks the payloads of tasks against the schemas of the types that this process has registered. */
+export async function checkPayloads(
+  registered: ReadonlyMap<string, TaskDefinition>,
+  items: readonly Pick<NewTaskItem, 'type' | 'payload'>[],
+): Promise<void> {
+  if (registered.size === 0) return
+  for (const [index, { type, payload }] of items.entries()) {
+    const definition = registered.get(type)
+    if (definition !== undefined) await checkPayload(definition, payload, `tasks[${index}].payload`)
+  }
 }

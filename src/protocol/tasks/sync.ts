@@ -1,6 +1,7 @@
 /** The whole worker protocol in one round trip: every part a batch. The engine and the HTTP client both speak it. */
 import { outcomes, reasonCodes, steps, type TaskError } from '../../kernel/decide.ts'
 import { type ProblemCode, problems } from '../../kernel/problem.ts'
+import type { CallerTransaction } from '../../kernel/transactions.ts'
 import {
   type Field,
   type Fields,
@@ -18,9 +19,9 @@ import { chosenId, name, names, reason, settingFields, year } from '../../schema
 import {
   type ArtifactReport,
   mostReports,
+  reportedArtifactFields,
   type StageFile,
   type StageFilesQuery,
-  saidArtifactFields,
 } from '../files/artifacts.ts'
 import { anything, at, figure, flag, list, orNull, ref, shape, text, whole, words } from '../shapes.ts'
 import { logLines } from './logs.ts'
@@ -105,7 +106,7 @@ const settledTask = nested(settledFields, ['id', 'epoch', 'outcome'])
 /** Reports the outcome of a task. */
 export interface SettledTask extends Static<typeof settledTask> {}
 
-export const artifactFields = { ...heldTask, ...saidArtifactFields }
+export const artifactFields = { ...heldTask, ...reportedArtifactFields }
 const artifactReport = nested(artifactFields, ['id', 'epoch', 'name', 'uri', 'state'])
 
 /** The engine checks items one by one: an invalid one is refused, and the others are processed. */
@@ -157,7 +158,7 @@ export const claimedTask = shape({
   /** Wait until the start is acknowledged before running it, and run nothing else meanwhile. */
   careful: flag,
   leaseUntil: at,
-  /** The lease expires this long after the sync was sent, unless a heartbeat renews it. */
+  /** The lease expires this long after the claim began (sent, plus `waitedMs`), unless a heartbeat renews it. */
   leaseSeconds: figure,
   heartbeatSeconds: orNull(figure),
   timeoutSeconds: orNull(figure),
@@ -207,7 +208,7 @@ export const settleParts = {
 /** Outcomes that a worker can report for a single task. */
 export type OneOutcome = keyof typeof settleParts
 /** The fields of a report with this outcome. */
-export type SaidOf<Outcome extends OneOutcome> = Pick<SettledTask, (typeof settleParts)[Outcome][number]>
+export type ReportOf<Outcome extends OneOutcome> = Pick<SettledTask, (typeof settleParts)[Outcome][number]>
 
 const { leaseSeconds, heartbeatSeconds } = settingFields
 export const claimFields = {
@@ -259,5 +260,5 @@ export interface SyncPort {
    * Ends an attempt in a caller's transaction. Throws what `sync` would refuse. Only in process: a transaction cannot be
    * sent over the network.
    */
-  completeIn?(tx: object, settled: SettledTask, worker: string): Promise<void>
+  completeIn?(tx: CallerTransaction, settled: SettledTask, worker: string): Promise<void>
 }

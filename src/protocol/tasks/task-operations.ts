@@ -7,6 +7,8 @@ import {
   cancelTaskFields,
   type DeadLetterCall,
   deadLetterFields,
+  type EndQuery,
+  endFields,
   type Fenced,
 } from '../call-options.ts'
 import {
@@ -69,8 +71,13 @@ export const taskOperations = {
     query: taskQueryFields,
     answer: pageWithTotal('Task'),
   }),
-  /** Reads a task. */
-  task: read<(id: string) => Promise<TaskView>>('/v1/tasks/{id}', { summary: 'Get a task.', answer }),
+  /** Reads a task. With `waitSeconds`, waits until it has ended or the time is over. */
+  task: read<(id: string, query?: EndQuery, signal?: AbortSignal) => Promise<TaskView>>('/v1/tasks/{id}', {
+    summary: 'Get a task, now or when it has ended.',
+    query: endFields,
+    takes: ['id', 'query', 'signal'],
+    answer,
+  }),
   /** Lists the events of a task, oldest first. */
   taskEvents: read<(id: string, query?: TaskEventQuery) => Promise<Page<EventView>>>('/v1/tasks/{id}/events', {
     summary: 'List the events of a task, oldest first.',

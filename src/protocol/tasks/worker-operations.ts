@@ -1,6 +1,7 @@
-import { type LostWorkerView, type WorkerQuery, type WorkerView, workerQueryFields } from '../admin/operate.ts'
+import type { ProblemCode } from '../../kernel/problem.ts'
+import { type LostWorkerView, type WorkerQuery, type WorkerView, workerQueryFields } from '../admin/admin.ts'
 import { bodyOf, type Call, type LoseWorkerCall, loseWorkerFields } from '../call-options.ts'
-import { type ArtifactView, artifactsFields, type SaidArtifacts } from '../files/artifacts.ts'
+import { type ArtifactView, artifactsFields, type ReportedArtifacts } from '../files/artifacts.ts'
 import { control, page, post, read, report } from '../operation.ts'
 import { list, ref } from '../shapes.ts'
 import {
@@ -11,7 +12,7 @@ import {
   type HeartbeatAnswer,
   heartbeatFields,
   type OneOutcome,
-  type SaidOf,
+  type ReportOf,
   type SyncAnswer,
   type SyncRequest,
   settleOneFields,
@@ -19,9 +20,21 @@ import {
 } from './sync.ts'
 import type { Page, TaskView } from './tasks.ts'
 
-type Settle<Outcome extends OneOutcome> = (id: string, epoch: number, report?: SaidOf<Outcome>) => Promise<TaskView>
-
 const answer = ref('Task')
+
+/** Reports the outcome of one task. */
+const settle = <Outcome extends OneOutcome>(
+  outcome: Outcome,
+  path: string,
+  summary: string,
+  problems: readonly ProblemCode[] = [],
+) =>
+  report<(id: string, epoch: number, report?: ReportOf<Outcome>) => Promise<TaskView>>(path, {
+    summary,
+    body: settleOneFields(outcome),
+    answer,
+    problems,
+  })
 
 export const workerOperations = {
   /** Claims tasks and reports on them in one round trip: the whole worker protocol. */
@@ -66,38 +79,22 @@ export const workerOperations = {
     answer: ref('Heartbeat'),
   }),
   /** Reports that a task succeeded. */
-  succeed: report<Settle<'succeeded'>>('/v1/tasks/{id}/succeed', {
-    summary: 'Report that a task succeeded.',
-    body: settleOneFields('succeeded'),
-    answer,
-    problems: ['FILES_UNFINISHED', 'SPAWN_REFUSED', 'ARTIFACT_CONFLICT', 'ARTIFACT_CONTESTED'],
-  }),
+  succeed: settle('succeeded', '/v1/tasks/{id}/succeed', 'Report that a task succeeded.', [
+    'FILES_UNFINISHED',
+    'SPAWN_REFUSED',
+    'ARTIFACT_CONFLICT',
+    'ARTIFACT_CONTESTED',
+  ]),
   /** Reports that an attempt failed. */
-  fail: report<Settle<'failed'>>('/v1/tasks/{id}/fail', {
-    summary: 'Report that an attempt failed.',
-    body: settleOneFields('failed'),
-    answer,
-  }),
+  fail: settle('failed', '/v1/tasks/{id}/fail', 'Report that an attempt failed.'),
   /** Reports that there was nothing to do. */
-  skip: report<Settle<'skipped'>>('/v1/tasks/{id}/skip', {
-    summary: 'Report that there was nothing to do.',
-    body: settleOneFields('skipped'),
-    answer,
-  }),
+  skip: settle('skipped', '/v1/tasks/{id}/skip', 'Report that there was nothing to do.'),
   /** Gives a task back. The attempt is not charged. */
-  release: report<Settle<'released'>>('/v1/tasks/{id}/release', {
-    summary: 'Give a task back. The attempt is not charged.',
-    body: settleOneFields('released'),
-    answer,
-  }),
+  release: settle('released', '/v1/tasks/{id}/release', 'Give a task back. The attempt is not charged.'),
   /** Reports that a task has stopped, as requested. */
-  cancelled: report<Settle<'cancelled'>>('/v1/tasks/{id}/cancelled', {
-    summary: 'Report that a task has stopped, as requested.',
-    body: settleOneFields('cancelled'),
-    answer,
-  }),
-  /** Reports the state of output files. Answers with all files that the attempt has registered. */
-  reportArtifacts: report<(id: string, epoch: number, report: SaidArtifacts) => Promise<readonly ArtifactView[]>>(
+  cancelled: settle('cancelled', '/v1/tasks/{id}/cancelled', 'Report that a task has stopped, as requested.'),
+  /** Reports the state of output files. Answers with the files that the attempt has registered, up to 32 MiB. */
+  reportArtifacts: report<(id: string, epoch: number, report: ReportedArtifacts) => Promise<readonly ArtifactView[]>>(
     '/v1/tasks/{id}/artifacts',
     {
       summary: 'Report the state of output files of a task.',

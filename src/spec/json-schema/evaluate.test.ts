@@ -4,7 +4,7 @@ import { type Schema, Validator } from '@cfworker/json-schema'
 import fc from 'fast-check'
 import { seed } from '../../../test/harness/dice.ts'
 import { Meter } from '../meter.ts'
-import { faultOf, faultsIn } from '../payload-schema.ts'
+import { faultOf, faultsIn } from './evaluate.ts'
 
 const isValid = (schema: object, value: unknown) => faultsIn({ ...schema }, value, new Meter(1e9)).length === 0
 

@@ -1,28 +1,29 @@
 /**
- * Checks values against JSON Schema 2020-12 in counted steps. Schemas are untrusted, and a small one can mean exponential
- * work: references that double at every level, nested alternatives, patterns. JSON Schema libraries cannot be stopped, so
- * the keywords are implemented here. Each schema and each keyword costs a step, and a keyword that traverses a value also
- * costs the value's size, so the work ends with the meter's steps.
+ * Checks payloads against the JSON Schema (2020-12) of their task type in counted steps. Schemas are untrusted, and a
+ * small one can mean exponential work: references that double at every level, nested alternatives, patterns. JSON Schema
+ * libraries cannot be stopped, so the keywords are implemented here. Each schema and each keyword costs a step, and a
+ * keyword that traverses a value also costs the value's size, so the work ends with the meter's steps.
  *
  * A schema must have passed `schemaFault`: its keywords have values of the right form, and its references resolve.
  */
-import { arrayKeywords } from './array-keywords.ts'
+import { Meter, OutOfSteps } from '../meter.ts'
 import { assertions } from './assertions.ts'
-import { objectKeywords } from './object-keywords.ts'
+import { arrayKeywords, objectKeywords } from './container-keywords.ts'
+import { schemaFault } from './limits.ts'
 import { add, apart, type Evaluated, type Keyword, noteSteps, quietly, type Run, refuse } from './run.ts'
 import { referredTo, type Schema } from './schema.ts'
 
 /** Far from the end of the stack, and more than a payload of 100 levels needs with a realistic schema. */
 const mostDepth = 1000
 
-export class TooDeep extends Error {
+class TooDeep extends Error {
   constructor() {
     super(`it applies more than ${mostDepth.toLocaleString('en')} schemas one inside of the other`)
   }
 }
 
 /** Whether a value is valid under a schema. `evaluated`: collects what was evaluated, for an outer schema. */
-export function evaluate(run: Run, schema: Schema, value: unknown, evaluated?: Evaluated): boolean {
+function evaluate(run: Run, schema: Schema, value: unknown, evaluated?: Evaluated): boolean {
   if (typeof schema === 'boolean') return schema || refuse(run, () => 'False boolean schema.')
   if (++run.depth > mostDepth) throw new TooDeep()
   run.meter.spend(1)
@@ -111,3 +112,37 @@ const inPlace: Record<string, Keyword> = {
 }
 
 const keywords = new Map(Object.entries({ ...inPlace, ...assertions, ...objectKeywords, ...arrayKeywords }))
+
+export type PayloadSchema = Readonly<Record<string, unknown>>
+
+/** Less than 100 milliseconds. A payload of a megabyte takes about as much with a schema of many keywords and patterns. */
+const mostSteps = 1_000_000
+
+/** Maximum steps of one request for checking payloads, for all schemas together. */
+export const payloadMeter = () => new Meter(mostSteps)
+
+/** The faults of a payload. An unusable schema, such as one that an older version accepted, is a fault too. */
+export function faultsIn(schema: PayloadSchema, payload: unknown, meter = payloadMeter()): string[] {
+  try {
+    const must = schemaFault(meter, schema)
+    if (must !== undefined) return [`the schema of this type cannot be used (${must}); register the type again`]
+    const faults: string[] = []
+    evaluate({ root: schema, meter, patterns: new Map(), path: [], depth: 0, faults }, schema, payload)
+    return faults
+  } catch (error) {
+    if (error instanceof OutOfSteps || error instanceof TooDeep)
+      return [`this payload cannot be checked against the schema of its type: ${error.message}`]
+    throw error
+  }
+}
+
+/** The fault of a schema; undefined: it is valid. All of it is checked, including parts that no payload reaches. */
+export function faultOf(schema: PayloadSchema): string | undefined {
+  try {
+    const fault = schemaFault(payloadMeter(), schema)
+    return fault && `be a JSON Schema: ${fault}`
+  } catch (error) {
+    if (error instanceof OutOfSteps) return `be a simpler JSON Schema: ${error.message}`
+    throw error
+  }
+}

@@ -1,6 +1,6 @@
 /** Checks that a schema is valid: each keyword has a value of the right form, and the work to evaluate it is bounded. */
 import type { Meter } from '../meter.ts'
-import { patternFault } from './patterns.ts'
+import { patternFault } from './run.ts'
 import { formFault, isObject, isTexts, partsOf, referredTo, type Schema, type SchemaObject } from './schema.ts'
 
 export const mostReferences = 1000
@@ -23,7 +23,7 @@ const isTypes = (value: unknown) => {
 type Form = [isRight: (value: unknown) => boolean, must: string]
 const count: Form = [isCount, 'be a whole number, 0 or more']
 const number: Form = [isNumber, 'be a number']
-const text: Form = [isText, 'be a text']
+const text: Form = [isText, 'be a string']
 
 const keywordForms: Record<string, Form> = {
   $ref: text,
@@ -95,7 +95,7 @@ function faultIn(meter: Meter, root: SchemaObject, schema: SchemaObject): string
   }
   const { $ref, pattern, patternProperties = {} } = schema as Record<string, string | undefined>
   if ($ref !== undefined && referredTo(root, $ref) === undefined)
-    return `$ref "${$ref.slice(0, 200)}" leads nowhere in it`
+    return `$ref "${$ref.slice(0, 200)}" does not exist in the schema`
   const patterns = [...(pattern === undefined ? [] : [pattern]), ...Object.keys(patternProperties)]
   for (const one of patterns) {
     const fault = patternFault(meter, one)
@@ -117,9 +117,8 @@ function expansionFault(root: SchemaObject, all: readonly Placed[]): string | un
     if (typeof schema !== 'object' || fault !== undefined) return 1
     const known = sizes.get(schema)
     if (known !== undefined) return known
-    if (open.has(schema)) fault = 'a reference ($ref) leads back to itself without going deeper into the payload'
-    else if (open.size === mostInARow)
-      fault = `more than ${mostInARow} schemas apply to one value, each inside of the other`
+    if (open.has(schema)) fault = 'a reference ($ref) refers to itself without descending into the payload'
+    else if (open.size === mostInARow) fault = `more than ${mostInARow} nested schemas apply to one value`
     if (fault !== undefined) return 1
     open.add(schema)
     const inner = [...partsOf(schema)].filter(({ isInPlace }) => isInPlace).map(part => part.schema)

@@ -1,6 +1,7 @@
 /** The check of one value against a schema: its steps, current place and faults so far. */
 
-import type { LinearPattern } from '../linear-pattern.ts'
+import { RE2JS } from 're2js'
+import { compilePattern, type LinearPattern } from '../linear-pattern.ts'
 import type { Meter } from '../meter.ts'
 import type { Schema, SchemaObject } from './schema.ts'
 
@@ -76,3 +77,27 @@ export function apart(run: Run, attempt: () => boolean): { isValid: boolean; fau
 export function add(run: Run, faults: readonly string[]): void {
   run.faults?.push(...faults.slice(0, Math.max(0, mostFaults - run.faults.length)))
 }
+
+/** Matches texts against a pattern of the schema, which is compiled once per run. */
+export function matcherOf({ patterns, meter }: Run, pattern: string): (text: string) => boolean {
+  let compiled = patterns.get(pattern)
+  if (compiled === undefined) {
+    compiled = compilePattern(meter, fromJavaScript(pattern))
+    patterns.set(pattern, compiled)
+  }
+  const { matches } = compiled
+  return text => matches(meter, text)
+}
+
+/** Why a pattern cannot be used. JSON Schema uses JavaScript's patterns; RE2 supports most of them. */
+export function patternFault(meter: Meter, pattern: string): string | undefined {
+  try {
+    compilePattern(meter, fromJavaScript(pattern))
+    new RegExp(pattern, 'u')
+    return undefined
+  } catch (error) {
+    return (error as Error).message
+  }
+}
+
+const fromJavaScript = (pattern: string) => RE2JS.translateRegExp(pattern)

@@ -5,8 +5,8 @@ export interface KeyRow {
   readonly id: string
   readonly name: string
   readonly role: Role
-  readonly roles: Role[]
-  readonly queues: string[] | null
+  readonly roles: readonly Role[]
+  readonly queues: readonly string[] | null
   readonly createdAt: Date
   /** Null: created before this was recorded. */
   readonly createdBy: string | null
@@ -18,11 +18,7 @@ export interface KeyRow {
 const columns = literal(`id, name, role, coalesce(roles, array[role]) as roles, queues,
            created_at, created_by, revoked_at, revoked_by`)
 
-export interface NewKeyRow {
-  readonly id: string
-  readonly name: string
-  readonly roles: readonly Role[]
-  readonly queues: readonly string[] | null
+export interface NewKeyRow extends Pick<KeyRow, 'id' | 'name' | 'roles' | 'queues'> {
   readonly hash: string
   readonly actor: string
 }

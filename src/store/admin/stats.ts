@@ -2,12 +2,12 @@
  * How often and how fast tasks change state. The feed is counted apart from the hot path, each event once, by the
  * minute in which it happened. The rows outlive the tasks.
  */
-import { bucketCount, statSeconds } from '../../kernel/histogram.ts'
+import { bucketCount, statSeconds } from '../../kernel/metrics.ts'
 import { viaIndex, withTableScans } from '../driver/plans.ts'
 import { type Literal, literal, type Sql } from '../driver/sql.ts'
 import { deepestQueues } from '../flow/queue-depths.ts'
 
-/** `bucketOf` of kernel/histogram.ts, in SQL. */
+/** `bucketOf` of kernel/metrics.ts, in SQL. */
 export function bucketSql(seconds: string): Literal {
   const ms = `greatest(${seconds} * 1000, 1)`
   return literal(`least(${bucketCount - 1}, ceil(2 * ln(${ms}) / ln(2::float8)))::smallint`)

@@ -8,24 +8,14 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { Problem } from '../../kernel/problem.ts'
+import { type EmbeddedSession, type Exchange, openSession } from './embedded-session.ts'
 import { lockFolder } from './folder-lock.ts'
 import { indexPlanSettings } from './plans.ts'
-import { withSavepoints } from './savepoints.ts'
-import type { Driver } from './sql.ts'
+import { checkCommit, type Driver, untilEnd, withSavepoints } from './sql.ts'
 import { asProblem } from './store-fault.ts'
 
-export interface StoreRequest {
-  readonly n: number
-  readonly text: string
-  readonly values: readonly (string | null)[] | null
-}
-
-export interface StoreResponse {
-  readonly n: number
-  readonly fields?: readonly string[]
-  readonly rows?: unknown[][]
-  readonly error?: { message: string; code?: string; constraint?: string; detail?: string }
-}
+/** Messages of the database, or why there are none. */
+export type StoreAnswer = Uint8Array<ArrayBuffer> | { readonly message: string; readonly code?: string }
 
 export interface Embedded {
   readonly driver: Driver
@@ -38,69 +28,67 @@ export async function openEmbedded(folder: string | undefined, turnSeconds = 60)
   const thread = new Worker(new URL(`./embedded-thread${extname(import.meta.url)}`, import.meta.url), {
     workerData: { folder },
   })
-  const connection = connectTo(thread)
+  const exchange = connectTo(thread)
+  const session = openSession(exchange)
   try {
-    for (const [name, value] of Object.entries(indexPlanSettings))
-      await connection.request(`set ${name} = '${value}'`, null)
+    await session.script(
+      Object.entries(indexPlanSettings)
+        .map(([name, value]) => `set ${name} = '${value}'`)
+        .join('; '),
+    )
   } catch (error) {
     await thread.terminate()
     unlock()
     throw error
   }
   return {
-    driver: serializedDriver(connection.request, turnSeconds),
+    driver: serializedDriver(session, turnSeconds),
     async close() {
-      await connection.request('', null).catch(() => {})
+      await exchange(new Uint8Array()).catch(() => {})
       await thread.terminate()
       unlock()
     },
   }
 }
 
-type SendRequest = (text: string, values: readonly (string | null)[] | null) => Promise<StoreResponse>
-
-function connectTo(thread: Worker): { request: SendRequest } {
-  const waiting = new Map<number, { resolve(answer: StoreResponse): void; reject(error: Error): void }>()
-  let next = 1
+function connectTo(thread: Worker): Exchange {
+  const waiting: { resolve(answer: Uint8Array): void; reject(error: Error): void }[] = []
   let ended: Error | undefined
-  thread.on('message', (answer: StoreResponse) => {
-    const caller = waiting.get(answer.n)
-    waiting.delete(answer.n)
-    if (waiting.size === 0) thread.unref()
-    if (answer.error === undefined) caller?.resolve(answer)
-    else caller?.reject(asProblem(Object.assign(new Error(answer.error.message), answer.error)) as Error)
+  thread.on('message', (answer: StoreAnswer) => {
+    const caller = waiting.shift()
+    if (waiting.length === 0) thread.unref()
+    if (answer instanceof Uint8Array) caller?.resolve(answer)
+    else caller?.reject(asProblem(Object.assign(new Error(answer.message), answer)) as Error)
   })
   const end = (cause: Error) => {
     ended = new Problem('STORE_UNAVAILABLE', { why: cause.message }, cause)
-    for (const { reject } of waiting.values()) reject(ended)
-    waiting.clear()
+    for (const { reject } of waiting.splice(0)) reject(ended)
   }
   thread.on('error', end)
   thread.on('exit', () => end(new Error('the embedded store was closed')))
   thread.unref()
-  return {
-    request: (text, values) =>
-      new Promise((resolve, reject) => {
-        if (ended !== undefined) return reject(ended)
-        const n = next++
-        waiting.set(n, { resolve, reject })
-        // Only a pending request keeps the process alive.
-        thread.ref()
-        thread.postMessage({ n, text, values } satisfies StoreRequest)
-      }),
-  }
+  return messages =>
+    new Promise((resolve, reject) => {
+      if (ended !== undefined) return reject(ended)
+      // Only a pending request keeps the process alive.
+      if (waiting.push({ resolve, reject }) === 1) thread.ref()
+      thread.postMessage(messages, [messages.buffer])
+    })
 }
 
-function serializedDriver(request: SendRequest, turnSeconds: number): Driver {
+function serializedDriver(session: EmbeddedSession, turnSeconds: number): Driver {
   // A transaction may start work that outlives it, so the mark is cleared when the transaction ends.
   const inside = new AsyncLocalStorage<{ isOpen: boolean }>()
   let last: Promise<unknown> = Promise.resolve()
+  const checkTurn = () => {
+    if (inside.getStore()?.isOpen) throw new Problem('TRANSACTION_OPEN')
+  }
   /**
    * Only the wait is bounded. Work that has begun is never abandoned, because there is no other connection to continue
    * with.
    */
-  const turn = <T>(work: () => Promise<T>): Promise<T> => {
-    if (inside.getStore()?.isOpen) return Promise.reject(new Problem('TRANSACTION_OPEN'))
+  const turn = async <T>(work: () => Promise<T>): Promise<T> => {
+    checkTurn()
     return new Promise<T>((resolve, reject) => {
       let isLate = false
       const end = setTimeout(() => {
@@ -115,18 +103,22 @@ function serializedDriver(request: SendRequest, turnSeconds: number): Driver {
   }
   return {
     isTransaction: false,
-    query: (text, values) => turn(() => query(request, text, values)),
-    script: text => turn(async () => void (await request(text, null))),
+    checkTurn,
+    query: (text, values) => turn(() => session.query(text, values)),
+    script: text => turn(async () => void (await session.script(text))),
     begin: work =>
       turn(async () => {
-        await request('begin', null)
         const mark = { isOpen: true }
+        const transaction = openTransaction(session)
+        const { statements, end } = untilEnd(transaction)
         try {
-          const result = await inside.run(mark, () => work(transactionDriver(request)))
-          await request('commit', null)
+          const result = await inside.run(mark, () => work(withSavepoints(statements)))
+          end()
+          checkCommit(await transaction.end('commit'))
           return result
         } catch (error) {
-          await request('rollback', null).catch(() => {})
+          end()
+          await transaction.end('rollback').catch(() => {})
           throw error
         } finally {
           mark.isOpen = false
@@ -135,14 +127,17 @@ function serializedDriver(request: SendRequest, turnSeconds: number): Driver {
   }
 }
 
-function transactionDriver(request: SendRequest): Driver {
-  return withSavepoints({
-    query: (text, values) => query(request, text, values),
-    script: async text => void (await request(text, null)),
-  })
-}
-
-async function query(request: SendRequest, text: string, values: readonly (string | null)[]) {
-  const { fields, rows } = await request(text, values)
-  return { fields: fields ?? [], rows: rows ?? [] }
+/** Begins with its first statement, in one message. */
+function openTransaction(session: EmbeddedSession) {
+  let hasBegun = false
+  const begin = () => {
+    if (hasBegun) return undefined
+    hasBegun = true
+    return 'begin'
+  }
+  return {
+    query: (text: string, values: readonly (string | null)[]) => session.query(text, values, begin()),
+    script: async (text: string) => void (await session.script(text, begin())),
+    end: async (how: 'commit' | 'rollback') => (hasBegun ? session.script(how) : undefined),
+  }
 }

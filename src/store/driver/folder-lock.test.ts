@@ -21,7 +21,7 @@ async function otherProcess(
   t: TestContext,
   folder: string,
   { at = 0, within = [] }: { at?: number; within?: readonly string[] } = {},
-): Promise<{ child: ChildProcess; said: string }> {
+): Promise<{ child: ChildProcess; output: string }> {
   const program = `
     import { lockFolder } from ${JSON.stringify(moduleUrl)}
     while (Date.now() < ${at}) {}
@@ -35,8 +35,8 @@ async function otherProcess(
   const [command = process.execPath, ...args] = [...within, process.execPath, '--input-type=module', '-e', program]
   const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'inherit'] })
   t.after(() => child.kill('SIGKILL'))
-  const [said] = await once(child.stdout!, 'data')
-  return { child, said: String(said).trim() }
+  const [output] = await once(child.stdout!, 'data')
+  return { child, output: String(output).trim() }
 }
 
 async function end(child: ChildProcess): Promise<void> {
@@ -47,8 +47,8 @@ async function end(child: ChildProcess): Promise<void> {
 
 test('a folder that a live process holds is refused, and the refusal names host, process and start', async t => {
   const folder = folderFor(t)
-  const { child, said } = await otherProcess(t, folder)
-  assert.equal(said, 'locked')
+  const { child, output } = await otherProcess(t, folder)
+  assert.equal(output, 'locked')
   const refused = (error: { code?: string; details?: Record<string, unknown> }) => {
     const { host, pid, startedAt } = error.details!
     assert.deepEqual([error.code, host, pid], ['STORE_LOCKED', hostname(), child.pid])
@@ -82,8 +82,8 @@ test('a link to the folder, or to a folder above it, leads to the same lock', as
   t.after(() => rmSync(above, { recursive: true, force: true }))
   symlinkSync(folder, link)
   symlinkSync(join(folder, '..'), join(above, 'root'))
-  const { said } = await otherProcess(t, folder)
-  assert.equal(said, 'locked')
+  const { output } = await otherProcess(t, folder)
+  assert.equal(output, 'locked')
   assert.throws(() => lockFolder(link), { code: 'STORE_LOCKED' })
   assert.throws(() => lockFolder(join(above, 'root', 'data')), { code: 'STORE_LOCKED' })
 })
@@ -104,12 +104,12 @@ test('a process in another container, with process ids of its own, cannot open t
 }, async t => {
   const folder = folderFor(t)
   const inside = await otherProcess(t, folder, { within: namespaces })
-  assert.equal(inside.said, 'locked')
+  assert.equal(inside.output, 'locked')
   assert.throws(() => lockFolder(folder), { code: 'STORE_LOCKED' })
   await end(inside.child)
   // The kernel ends the inner processes a moment after the outer one.
   const unlock = await eventually('the lock is free', () => tryLocking(folder))
-  assert.match((await otherProcess(t, folder, { within: namespaces })).said, /^STORE_LOCKED \d+$/)
+  assert.match((await otherProcess(t, folder, { within: namespaces })).output, /^STORE_LOCKED \d+$/)
   unlock()
 })
 
@@ -119,8 +119,8 @@ test('of processes that lock the same folder at the same moment, exactly one has
     const folder = folderFor(t)
     const at = Date.now() + 300
     const others = await Promise.all([1, 2, 3].map(() => otherProcess(t, folder, { at })))
-    const winners = others.filter(({ said }) => said === 'locked')
-    assert.equal(winners.length, 1, others.map(({ said }) => said).join())
+    const winners = others.filter(({ output }) => output === 'locked')
+    assert.equal(winners.length, 1, others.map(({ output }) => output).join())
     for (const { child } of others) await end(child)
   }
 })

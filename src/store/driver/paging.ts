@@ -10,7 +10,7 @@ export interface Paging {
   readonly offset: number
 }
 
-/** The parts of a statement before and after its WHERE clause, and the bounds of the page. */
+/** The parts of a statement before and after its WHERE clause, and the bounds of the page. Its limit is one row more. */
 export interface StatementFrame {
   readonly head: Literal
   readonly order: Literal
@@ -21,24 +21,34 @@ export interface StatementFrame {
   readonly offset: number
 }
 
+/** Maximum number of bytes in the long fields of a page. The first row is always returned. */
+export const maxPageBytes = 4 * 2 ** 20
+
 /**
- * The frame of a page of rows. `id` is the column whose order is the order of creation: the id itself, unless callers
- * may choose it.
+ * The frame of a page of rows, each with `more`. `id` is the column whose order is the order of creation: the id itself,
+ * unless callers may choose it.
+ *
+ * The page ends where the sum of `bytes`, an expression over `pawl.estimated_bytes`, exceeds the maximum. The rows
+ * are materialized first, which copies no long value and keeps their order, so a long value beyond the end is never
+ * read.
  */
 export function pageFrame(
-  columns: string,
-  id: string,
+  { columns, bytes, id, by }: { columns: string; bytes: string; id: string; by?: string | undefined },
   { order, cursor, limit, offset }: Paging,
-  by?: string,
 ): StatementFrame {
   const isOldest = order === 'oldest'
   return {
-    head: literal(`select ${columns}`),
+    head: literal(`with page as materialized (select ${columns}, ${bytes} as bytes`),
     order: literal(`order by ${by === undefined ? '' : `${by}, `}${id} ${isOldest ? 'asc' : 'desc'}`),
-    end: literal(''),
+    end: literal(`)
+      select * from (
+        select page.*, row_number() over () as place, sum(bytes) over (rows unbounded preceding) as bytes_so_far,
+               row_number() over () < count(*) over () as more
+          from page) as measured
+       where place = 1 or bytes_so_far <= ${maxPageBytes}`),
     after: isOldest ? cursor : null,
     before: isOldest ? null : cursor,
-    limit,
+    limit: limit + 1,
     offset,
   }
 }
@@ -58,9 +68,6 @@ export interface NamePaging {
   readonly after: string
   readonly limit: number
 }
-
-/** Maximum number of bytes in the long fields of a page. The first row is always returned. */
-export const maxPageBytes = 4 * 2 ** 20
 
 export type PageRow<Row> = Row & {
   /** Whether more rows follow, on this page or the next. */

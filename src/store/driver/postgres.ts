@@ -4,9 +4,10 @@
  */
 import pg from 'pg'
 import type { PoolerMode } from '../../kernel/pooler-mode.ts'
+import { columnParser } from './column-parsers.ts'
+import { describeStatement, typeNames } from './describe.ts'
 import { indexPlanSettings } from './plans.ts'
-import { withSavepoints } from './savepoints.ts'
-import type { Bounds, Driver } from './sql.ts'
+import { type Bounds, checkCommit, type Driver, untilEnd, withSavepoints } from './sql.ts'
 import { asProblem, isBroken } from './store-fault.ts'
 
 export interface PostgresOptions {
@@ -30,33 +31,35 @@ const defaultConnectionSeconds = 10
 const spareSeconds = 2
 
 interface Queryable {
-  query(config: object): Promise<{ fields: { name: string }[]; rows: unknown[][] }>
+  query(config: object): Promise<{ command?: string; fields: { name: string }[]; rows: unknown[][] }>
 }
 
-const { builtins } = pg.types
-const parsers: pg.CustomTypesConfig = {
-  // bigint counts and transaction ids stay far below 2^53.
-  getTypeParser: ((oid: number, format: 'text') =>
-    oid === builtins.INT8 ? Number : pg.types.getTypeParser(oid, format)) as typeof pg.types.getTypeParser,
-}
+const parsers: pg.CustomTypesConfig = { getTypeParser: columnParser as typeof pg.types.getTypeParser }
 
-/** The connections of one engine. */
-export interface Pools {
-  readonly pool: pg.Pool
-  readonly driver: Driver
-  /** A separate connection for work that must not wait for the others. */
-  readonly aside: Driver
-  /** Another one, open only while it checks whether the store is ready. */
-  readonly probe: Driver
-  close(): Promise<void>
-}
+export type Pools = ReturnType<typeof openPools>
 
-export function openPools(url: string, options: PostgresOptions): Pools {
+/** Opens the connections of one engine. */
+export function openPools(url: string, options: PostgresOptions) {
   const { pool, driver } = postgresPool(url, options)
   const aside = postgresPool(url, { ...options, connections: 1, prepare: false })
   const probe = postgresPool(url, { ...options, connections: 1, prepare: false })
-  const close = async () => void (await Promise.all([pool.end(), aside.pool.end(), probe.pool.end()]))
-  return { pool, driver, aside: aside.driver, probe: probe.driver, close }
+  const onAside = <T>(ask: (client: pg.PoolClient) => Promise<T>) =>
+    withClient(aside.pool, client => withDeadline(client, () => ask(client), options.bounds.statementSeconds))
+  return {
+    pool,
+    driver,
+    /** A separate connection for work that must not wait for the others. */
+    aside: aside.driver,
+    /** The types of statements, for transactions of other libraries. */
+    types: {
+      describe: (text: string) => onAside(client => describeStatement(client, text)),
+      namesOf: (types: readonly number[]) => onAside(client => typeNames(client, types)),
+      parserFor: columnParser,
+    },
+    /** Another one, open only while it checks whether the store is ready. */
+    probe: probe.driver,
+    close: async () => void (await Promise.all([pool.end(), aside.pool.end(), probe.pool.end()])),
+  }
 }
 
 /** Whether there is a pooler between the pool and its server. Undefined before the first connection. */
@@ -127,6 +130,7 @@ function poolDriver(pool: pg.Pool, { prepare, bounds }: PostgresOptions, poolerS
   }
   return {
     isTransaction: false,
+    checkTurn() {},
     query: (text, values) =>
       withClient(pool, client =>
         poolerState.isPooled
@@ -164,16 +168,18 @@ async function inTransaction<T>(
   beginning: string,
 ): Promise<T> {
   const ask = (text: string) => bounded(client, { text }, statementSeconds)
-  const driver = withSavepoints({
+  const { statements, end } = untilEnd({
     query: (text, values) => named(() => send(client, nameOf, text, values, statementSeconds)),
     script: text => named(async () => void (await ask(text))),
   })
   try {
     await ask(beginning)
-    const result = await work(driver)
-    await ask('commit')
+    const result = await work(withSavepoints(statements))
+    end()
+    checkCommit((await ask('commit')).command)
     return result
   } catch (error) {
+    end()
     // A connection that cannot roll back would pass its transaction on to its next user.
     if (!isBroken(error)) await ask('rollback').catch(() => void unusable.add(client))
     throw error
@@ -208,6 +214,10 @@ async function send(
  * idempotency key or a fence are repeated.
  */
 function bounded(client: pg.ClientBase, config: object, seconds: number): ReturnType<Queryable['query']> {
+  return withDeadline(client, () => (client as unknown as Queryable).query(config), seconds)
+}
+
+function withDeadline<T>(client: pg.ClientBase, ask: () => Promise<T>, seconds: number): Promise<T> {
   return new Promise((resolve, reject) => {
     const end = setTimeout(
       () => {
@@ -216,8 +226,9 @@ function bounded(client: pg.ClientBase, config: object, seconds: number): Return
       },
       (seconds + spareSeconds) * 1000,
     )
-    const asked = (client as unknown as Queryable).query(config)
-    asked.then(resolve, reject).finally(() => clearTimeout(end))
+    ask()
+      .then(resolve, reject)
+      .finally(() => clearTimeout(end))
   })
 }
 

@@ -5,17 +5,9 @@ import { storeFault } from './store-fault.ts'
 
 const deadlineSeconds = 1
 
-export interface Readiness {
-  /** Called for each statement that failed. */
-  recordFault(error: unknown): void
-  /**
-   * Resolves if the store accepts writes, else throws the problem. If the store has only one connection, the check may
-   * have to wait for a transaction of ours, so a timeout there is not an error.
-   */
-  check(sql: Sql, isOnlyConnection: boolean): Promise<void>
-}
+export type Readiness = ReturnType<typeof makeReadiness>
 
-export function makeReadiness(): Readiness {
+export function makeReadiness() {
   // On a full disk, small writes still fit into existing pages, so only a failed write shows that it is full. From then
   // on each check writes something that needs new space, until that succeeds.
   let mayBeFull = false
@@ -26,10 +18,15 @@ export function makeReadiness(): Readiness {
     if (needsSpace) mayBeFull = false
   }
   return {
-    recordFault(error) {
+    /** Called for each statement that failed. */
+    recordFault(error: unknown): void {
       if (storeFault(error) === 'full') mayBeFull = true
     },
-    async check(sql, isOnlyConnection) {
+    /**
+     * Resolves if the store accepts writes, else throws the problem. If the store has only one connection, the check
+     * may have to wait for a transaction of ours, so a timeout there is not an error.
+     */
+    async check(sql: Sql, isOnlyConnection: boolean): Promise<void> {
       // Concurrent callers share one check, so that hanging checks do not pile up.
       running ??= probe(sql).finally(() => {
         running = undefined

@@ -52,6 +52,7 @@ function leave(): void {
 function watched(driver: Driver, changed: () => void): Driver {
   return {
     isTransaction: driver.isTransaction,
+    checkTurn: () => driver.checkTurn(),
     query: (text, values) => driver.query(text, values).finally(changed),
     script: text => driver.script(text).finally(changed),
     begin: work => driver.begin(work).finally(changed),

@@ -134,6 +134,7 @@ test('a schema of another name is put in where ours is spelled, and only there',
   const sent: string[] = []
   const driver = {
     isTransaction: false,
+    checkTurn() {},
     query: async (text: string) => {
       sent.push(text)
       return { fields: [], rows: [] }

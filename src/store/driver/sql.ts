@@ -4,6 +4,8 @@
  * Statements are written in full, with the schema spelled `pawl.`. A schema with another name is substituted when the
  * text is sent. Values are sent as parameters; only `literal()` becomes part of the text.
  */
+import { Problem } from '../../kernel/problem.ts'
+
 export type Value =
   | string
   | number
@@ -21,13 +23,22 @@ export interface Sql {
   begin<T>(work: (sql: Sql) => Promise<T>, bounds?: Bounds): Promise<T>
   /** Runs several statements without parameters. */
   script(text: string): Promise<void>
+  /** Refuses a call inside an open transaction of the only connection: its statement would wait for itself. */
+  checkTurn(): void
   readonly isTransaction: boolean
   readonly schema: string
+}
+
+/** Whether a value is the template tag itself, and not a transaction of another library. */
+export function isSql(value: unknown): value is Sql {
+  return typeof value === 'function' && 'script' in value && 'begin' in value && 'schema' in value
 }
 
 /** The interface to a database. Rows are arrays in the order of `fields`. */
 export interface Driver {
   readonly isTransaction: boolean
+  /** Throws if the caller is inside an open transaction of the only connection. */
+  checkTurn(): void
   query(text: string, values: readonly (string | null)[]): Promise<{ fields: readonly string[]; rows: unknown[][] }>
   script(text: string): Promise<void>
   begin<T>(work: (driver: Driver) => Promise<T>, bounds?: Bounds): Promise<T>
@@ -85,6 +96,7 @@ export function makeSql(driver: Driver, schema: string): Sql {
     return shape<Row>(fields, rows)
   }
   return Object.assign(run, {
+    checkTurn: () => driver.checkTurn(),
     isTransaction: driver.isTransaction,
     schema,
     begin: <T>(work: (sql: Sql) => Promise<T>, bounds?: Bounds) =>
@@ -143,4 +155,90 @@ function shape<Row>(fields: readonly string[], rows: unknown[][]): Row[] {
     for (let index = 0; index < names.length; index++) made[names[index]!] = row[index]
     return made as Row
   })
+}
+
+/**
+ * A driver for an open transaction. `begin` sets a savepoint: if the work fails, only that part is rolled back, and the
+ * owner of the transaction can continue.
+ */
+export function withSavepoints(statements: Pick<Driver, 'query' | 'script'>): Driver {
+  let depth = 0
+  const driver: Driver = {
+    ...statements,
+    isTransaction: true,
+    checkTurn() {},
+    async begin(work) {
+      const name = `pawl_${++depth}`
+      await driver.script(`savepoint ${name}`)
+      try {
+        const result = await work(driver)
+        await driver.script(`release savepoint ${name}`)
+        return result
+      } catch (error) {
+        await driver.script(`rollback to savepoint ${name}`).catch(() => {})
+        throw error
+      }
+    },
+  }
+  return driver
+}
+
+/** The statements of a transaction until it ends. Its connection then belongs to others, so they are refused. */
+export function untilEnd(statements: Pick<Driver, 'query' | 'script'>) {
+  let hasEnded = false
+  const ifOpen = async <T>(work: () => Promise<T>): Promise<T> => {
+    if (hasEnded) throw new Problem('TRANSACTION_NOT_OPEN', { why: 'it was committed or rolled back' })
+    return work()
+  }
+  return {
+    statements: {
+      query: (text: string, values: readonly (string | null)[]) => ifOpen(() => statements.query(text, values)),
+      script: (text: string) => ifOpen(() => statements.script(text)),
+    },
+    end() {
+      hasEnded = true
+    },
+  }
+}
+
+/**
+ * If a statement of a transaction failed and its error was caught, PostgreSQL answers a commit with a rollback, and
+ * reports no error. `tag` is the command that it has executed.
+ */
+export function checkCommit(tag: string | undefined): void {
+  if (tag === 'ROLLBACK') throw new Problem('TRANSACTION_FAILED')
+}
+
+export interface Observer {
+  /** Called with the duration of each statement, inside and outside transactions. */
+  recordSeconds(seconds: number): void
+  /** Called for each statement and each commit that failed. */
+  recordFault(error: unknown): void
+}
+
+/** Wraps a driver so that an observer sees its durations and errors. */
+export function observeDriver(driver: Driver, observer: Observer): Driver {
+  const noted = async <T>(work: Promise<T>): Promise<T> => {
+    try {
+      return await work
+    } catch (error) {
+      observer.recordFault(error)
+      throw error
+    }
+  }
+  const time = async <T>(work: () => Promise<T>): Promise<T> => {
+    const began = performance.now()
+    try {
+      return await noted(work())
+    } finally {
+      observer.recordSeconds((performance.now() - began) / 1000)
+    }
+  }
+  return {
+    isTransaction: driver.isTransaction,
+    checkTurn: () => driver.checkTurn(),
+    query: (text, values) => time(() => driver.query(text, values)),
+    script: text => time(() => driver.script(text)),
+    begin: (work, bounds) => noted(driver.begin(inner => work(observeDriver(inner, observer)), bounds)),
+  }
 }

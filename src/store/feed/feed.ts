@@ -2,6 +2,7 @@
  * The event feed. A position is (transaction, statement, index). The feed reads only below the oldest running
  * transaction: a transaction that commits late gets a position after everything that was read, so no event is skipped.
  */
+import { maxPageBytes } from '../driver/paging.ts'
 import { viaIndex } from '../driver/plans.ts'
 import { literal, type Sql } from '../driver/sql.ts'
 
@@ -111,7 +112,7 @@ export async function readFeed(
   for (let round = 0; round < maxRounds; round++) {
     const changes = recordedUntil(ask.until, await changesFrom(sql, at))
     if (changes.length === 0) return { events: [], next: at, more: false }
-    const end = pageEnd(changes, at, window)
+    const { until: end } = await fitting(sql, { after: at, until: pageEnd(changes, at, window) }, 'until')
     const events = await eventsBetween(sql, at, end, ask)
     const page = events.slice(0, ask.limit)
     const last = page.at(-1)
@@ -126,7 +127,8 @@ export async function readFeed(
 /**
  * Returns the end of the feed and the latest events before it, oldest first. Everything that commits later comes after
  * this end, because below the oldest running transaction nothing more can commit. It scans backwards in a bounded
- * number of steps, so with a narrow filter, or after many deletions, it may return fewer events than exist.
+ * number of steps, so with a narrow filter, after many deletions, or if events are large, it may return fewer events
+ * than exist.
  */
 export async function readLatest(sql: Sql, ask: FeedFilter): Promise<{ events: FeedRow[]; end: Position }> {
   const end = await endOfFeed(sql)
@@ -134,10 +136,12 @@ export async function readLatest(sql: Sql, ask: FeedFilter): Promise<{ events: F
   let until = end
   for (let round = 0; round < maxRounds && events.length < ask.limit; round++) {
     const window = round === 0 && !isFiltered(ask) ? ask.limit : Math.max(ask.limit, filteredWindow)
-    const after = pageStart(await changesUntil(sql, until), until, window)
-    if (isSame(after, until)) break
+    const whole = { after: pageStart(await changesUntil(sql, until), until, window), until }
+    if (isSame(whole.after, until)) break
+    const { after } = await fitting(sql, whole, 'after')
     events = [...(await eventsBetween(sql, after, until, ask)), ...events]
     until = after
+    if (!isSame(after, whole.after)) break
   }
   return { events: events.slice(Math.max(0, events.length - ask.limit)), end }
 }
@@ -214,6 +218,52 @@ function pageStart(changes: readonly Change[], until: Position, limit: number): 
 
 export const isSame = (one: Position, other: Position) => one.tx === other.tx && one.n === other.n && one.k === other.k
 
+interface Span {
+  readonly after: Position
+  readonly until: Position
+}
+
+/** The entity of entry `u` of change `c`, with what its events do not contain. */
+const entityOfEntry = literal(`(
+             select id, history, job_id, correlation_id, traceparent from pawl.task
+              where c.entity = 'task' and id = ${viaIndex('u.id').literal}
+              union all
+             select s.id, s.history, s.job_id, j.correlation_id, j.traceparent
+               from pawl.stage s join pawl.job j on j.id = ${viaIndex('s.job_id').literal}
+              where c.entity = 'stage' and s.id = ${viaIndex('u.id').literal}
+              union all
+             select id, history, id, correlation_id, traceparent from pawl.job
+              where c.entity = 'job' and id = ${viaIndex('u.id').literal}
+              union all
+             select a.id, a.history, a.job_id, t.correlation_id, t.traceparent
+               from pawl.artifact a join pawl.task t on t.id = ${viaIndex('a.task_id').literal}
+              where c.entity = 'artifact' and a.id = ${viaIndex('u.id').literal})`)
+
+/**
+ * The part of a span whose histories have at most as many bytes as a page: from its start, or up to its end if `moves`
+ * is `after`. Histories are not read for this, and the first one counts as fitting.
+ */
+async function fitting(sql: Sql, { after, until }: Span, moves: 'after' | 'until'): Promise<Span> {
+  const direction = literal(moves === 'until' ? 'asc' : 'desc')
+  const [last] = await sql<Position>`
+    select tx, n, k
+      from (select c.tx, c.n, u.k::int as k, row_number() over in_order as place,
+                   sum(pawl.estimated_bytes(t.history)) over in_order as bytes_so_far
+              from pawl.change c
+             cross join unnest(c.ids) with ordinality as u (id, k)
+             cross join lateral ${entityOfEntry} as t
+             where (c.tx, c.n) >= (${after.tx}::bigint, ${after.n}::bigint)
+               and (c.tx, c.n) <= (${until.tx}::bigint, ${until.n}::bigint)
+               and (c.tx, c.n, u.k) > (${after.tx}::bigint, ${after.n}::bigint, ${after.k}::int)
+               and (c.tx, c.n, u.k) <= (${until.tx}::bigint, ${until.n}::bigint, ${until.k}::int)
+            window in_order as (order by c.tx ${direction}, c.n ${direction}, u.k ${direction})) as measured
+     where place > 1 and bytes_so_far > ${maxPageBytes}::int
+     order by place limit 1`
+  // The page ends before the first event that does not fit.
+  if (last === undefined) return { after, until }
+  return moves === 'after' ? { after: last, until } : { after, until: { ...last, k: last.k - 1 } }
+}
+
 function eventsBetween(
   sql: Sql,
   after: Position,
@@ -224,20 +274,7 @@ function eventsBetween(
     select c.tx, c.n, u.k, (extract(epoch from c.at) * 1000000)::bigint as at_us, e.*, t.job_id, t.correlation_id, t.traceparent
       from pawl.change c
      cross join unnest(c.ids, c.seqs) with ordinality as u (id, seq, k)
-     cross join lateral (
-             select id, history, job_id, correlation_id, traceparent from pawl.task
-              where c.entity = 'task' and id = ${viaIndex('u.id')}
-              union all
-             select s.id, s.history, s.job_id, j.correlation_id, j.traceparent
-               from pawl.stage s join pawl.job j on j.id = ${viaIndex('s.job_id')}
-              where c.entity = 'stage' and s.id = ${viaIndex('u.id')}
-              union all
-             select id, history, id, correlation_id, traceparent from pawl.job
-              where c.entity = 'job' and id = ${viaIndex('u.id')}
-              union all
-             select a.id, a.history, a.job_id, t.correlation_id, t.traceparent
-               from pawl.artifact a join pawl.task t on t.id = ${viaIndex('a.task_id')}
-              where c.entity = 'artifact' and a.id = ${viaIndex('u.id')}) as t
+     cross join lateral ${entityOfEntry} as t
      cross join lateral pawl.event_of(t.id, t.history, u.seq) as e
      where u.seq <= cardinality(t.history)
        and (c.tx, c.n) >= (${after.tx}::bigint, ${after.n}::bigint)
@@ -249,33 +286,4 @@ function eventsBetween(
        and (${since}::timestamptz is null or e.ts >= ${since}::timestamptz)
        and (${latest}::timestamptz is null or date_trunc('milliseconds', e.ts) <= ${latest}::timestamptz)
      order by c.tx, c.n, u.k`
-}
-
-/** Events of one task, oldest first. */
-export function eventsOfTask(sql: Sql, id: string, afterSeq: number, limit: number): Promise<EventRow[]> {
-  return sql<EventRow>`
-    select e.*, t.job_id, t.correlation_id, t.traceparent
-      from pawl.task t
-     cross join generate_series(${afterSeq}::int + 1, least(t.seq, ${afterSeq}::int + ${limit}::int)) as s (seq)
-     cross join lateral pawl.event_of(t.id, t.history, s.seq) as e
-     where t.id = ${id}::uuid
-     order by e.seq`
-}
-
-/** Events of one job or stage, oldest first. */
-export function eventsOfEntity(
-  sql: Sql,
-  entity: 'job' | 'stage',
-  id: string,
-  afterSeq: number,
-  limit: number,
-): Promise<EventRow[]> {
-  return sql<EventRow>`
-    select e.*, j.id as job_id, j.correlation_id, j.traceparent
-      from pawl.${literal(entity)} x
-      join pawl.job j on j.id = x.${literal(entity === 'job' ? 'id' : 'job_id')} and j.visible
-     cross join generate_series(${afterSeq}::int + 1, least(x.seq, ${afterSeq}::int + ${limit}::int)) as s (seq)
-     cross join lateral pawl.event_of(x.id, x.history, s.seq) as e
-     where x.id = ${id}::uuid
-     order by e.seq`
 }

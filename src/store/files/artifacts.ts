@@ -3,6 +3,7 @@
  * the task in the WHERE clause, with the task's row locked. The end of the task decides, in the same transaction, which
  * attempt's files count. Any process does the rest from the ledger.
  */
+import { type ArtifactState, artifactLifecycle } from '../../kernel/artifact.ts'
 import { newId } from '../../kernel/id.ts'
 import { statesOf } from '../../kernel/lifecycle.ts'
 import { taskLifecycle } from '../../kernel/task.ts'
@@ -10,7 +11,6 @@ import { nextTime } from '../driver/clock.ts'
 import { viaIndex } from '../driver/plans.ts'
 import { inList, list, type Sql } from '../driver/sql.ts'
 import type { LeaseRef } from '../tasks/settle.ts'
-import { moveArtifacts } from './artifact-moves.ts'
 
 const held = inList(statesOf(taskLifecycle, 'held'))
 
@@ -28,7 +28,10 @@ export interface HeldFiles {
   readonly outputs: string | null
 }
 
-/** Locks a task that is held under this epoch and marks that it has files. Undefined: it is not held. */
+/**
+ * Locks a task that is held under this epoch and marks that it has files, by writing its row (`succeedWithFiles`).
+ * Undefined: it is not held.
+ */
 export async function lockForFiles(sql: Sql, { id, epoch }: LeaseRef): Promise<HeldFiles | undefined> {
   const [row] = await sql<HeldFiles>`
     update pawl.task set files = true
@@ -57,8 +60,8 @@ export async function registerArtifacts(
   files: readonly NewArtifact[],
 ): Promise<UriOwner[]> {
   // Sorted, so that two transactions that register the same files cannot deadlock.
-  const sorted = files.toSorted((one, other) => (one.uri < other.uri ? -1 : 1))
-  await sql`
+  const sorted = files.toSorted(byUri)
+  const [made] = await sql<{ registered: number }>`
     with made as (
       insert into pawl.artifact (id, task_id, job_id, stage_id, epoch, name, uri, staged_uri, seq, round, state, history)
       select f.id, ${task.id}::uuid, ${task.jobId}::uuid, ${task.stageId}::uuid, ${task.epoch}::int, f.name, f.uri, f.staged,
@@ -69,9 +72,12 @@ export async function registerArtifacts(
           as f (id, name, uri, staged)
       on conflict (coalesce(job_id, task_id), md5(uri)) where state in ('registered', 'uploaded', 'stored') do nothing
       returning id
+    ), feed_entry as (
+      insert into pawl.change (entity, ids, seqs)
+      select 'artifact', array_agg(id), array_fill(1, array[count(*)::int]) from made having count(*) > 0
     )
-    insert into pawl.change (entity, ids, seqs)
-    select 'artifact', array_agg(id), array_fill(1, array[count(*)::int]) from made having count(*) > 0`
+    select count(*)::int as registered from made`
+  if (made!.registered === files.length) return []
   return sql<UriOwner>`
     select a.uri, a.task_id, a.epoch, a.name, a.won or a.state = 'stored' as is_final
       from unnest(${files.map(({ uri }) => uri)}::text[]) as f (uri)
@@ -79,6 +85,8 @@ export async function registerArtifacts(
                           and md5(a.uri) = md5(f.uri) and a.state in ('registered', 'uploaded', 'stored')
      where (a.task_id, a.epoch) <> (${task.id}::uuid, ${task.epoch}::int)`
 }
+
+const byUri = (one: NewArtifact, other: NewArtifact) => (one.uri < other.uri ? -1 : 1)
 
 export interface Upload {
   readonly uri: string
@@ -196,3 +204,48 @@ export async function decideFiles(sql: Sql, won: readonly LeaseRef[], lost: read
 }
 
 const idsOf = (rows: readonly { id: string }[]) => rows.map(({ id }) => id)
+
+const finals = inList(statesOf(artifactLifecycle, 'final'))
+
+/**
+ * Moves artifacts, each with its event, and returns those that it moved. An artifact that has changed its state in the
+ * meantime is skipped, and so is one whose attempt has won, if it is to be discarded: both are checked again under the
+ * lock. Rows are locked in the order of their ids, as in every batch. A stage that may have waited for an artifact gets
+ * an empty row of counts: if this process dies before it advances the job, the babysitter finds that row.
+ */
+export async function moveArtifacts(
+  sql: Sql,
+  ids: readonly string[],
+  { to, actor, cause }: { to: ArtifactState; actor: string; cause: string },
+): Promise<{ id: string }[]> {
+  if (ids.length === 0) return []
+  return sql`
+    with locked as materialized (
+      select id from pawl.artifact
+       where id = any(${list(ids)}::uuid[]) and state in (${inList(sourcesOf(to))})
+         and not (${to}::text = 'discarded' and won)
+       order by id for update
+    ), moved as (
+      update pawl.artifact a
+         set state    = ${to}::text,
+             seq      = a.seq + 1,
+             at       = pawl.clock(),
+             ended_at = case when ${to}::text in (${finals}) then ${nextTime('a')} end,
+             history  = a.history || row(${nextTime('a')}, 0, ${to}::text,
+                                         'artifact.' || ${to}::text, ${actor}::text, ${cause}::text, null)::pawl.step
+        from locked
+       where a.id = ${viaIndex('locked.id')}
+      returning a.id, a.seq, a.job_id, a.stage_id, a.won
+    ), wake_up as (
+      insert into pawl.tally (job_id, stage_id)
+      select distinct job_id, stage_id from moved where won and stage_id is not null and ${to}::text in ('stored', 'error')
+    ), feed_entry as (
+      insert into pawl.change (entity, ids, seqs)
+      select 'artifact', array_agg(id), array_agg(seq) from moved having count(*) > 0
+    )
+    select id from moved`
+}
+
+function sourcesOf(to: ArtifactState): string[] {
+  return [...new Set(Object.values(artifactLifecycle.moves).flatMap(move => (move.to === to ? [...move.from] : [])))]
+}

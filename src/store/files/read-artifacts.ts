@@ -22,7 +22,8 @@ export interface ArtifactRow {
   readonly endedAt: Date | null
 }
 
-const columns = literal(`
+/** The columns of an artifact `a`. */
+export const artifactColumns = literal(`
   a.id, a.job_id, a.stage_id, a.task_id, a.epoch, a.name, a.uri, a.state, a.size::float8 as size, a.sha256, a.error,
   a.state = 'stored' or (a.state = 'uploaded' and a.staged_uri is null) as in_place,
   a.linked as linked_from, (a.history[1]).ts as created_at, (a.history[a.seq]).ts as changed_at, a.ended_at`)
@@ -38,7 +39,7 @@ export function listArtifacts(
     task: 'a.task_id = i.id',
   }
   return sql<ArtifactRow>`
-    select ${columns}
+    select ${artifactColumns}
       from (select ${ask.id}::uuid as id) as i join pawl.artifact a on ${literal(owner[ask.of])}
      where a.id > coalesce(${ask.after}::uuid, '00000000-0000-0000-0000-000000000000')
        and (cardinality(${ask.states}::text[]) = 0 or a.state = any(${ask.states}::text[]))
@@ -60,11 +61,36 @@ export function storedFiles(
      order by name limit ${limit}::int`
 }
 
+const filesPerPage = 1000
+
+/** All stored files of a stage behind a name, page by page. */
+export async function* storedFilesAfter(sql: Sql, stageId: string, prefix: string, behind = '') {
+  for (let after = behind; ; ) {
+    const files = await storedFiles(sql, stageId, { prefix, after, limit: filesPerPage })
+    yield files
+    if (files.length < filesPerPage) return
+    after = files.at(-1)!.name
+  }
+}
+
 export interface LineageRow {
   readonly taskId: string
   readonly jobId: string | null
   readonly inputs: readonly DatumInput[]
 }
+
+/** Maximum number of bytes in one part of a lineage. */
+export const maxLineageBytes = 16 * 2 ** 20
+
+/** The newest of these tasks, with their inputs, as far as the bytes suffice. The first always fits. */
+const newest = (limit: number) =>
+  literal(`
+     order by t.id desc limit ${limit}`)
+const measured = literal(`
+    select task_id, job_id, coalesce(payload->'inputs', '[]'::json) as inputs
+      from (select *, sum(pawl.estimated_bytes(payload)) over (rows between unbounded preceding and 1 preceding) as before
+              from found) as measured
+     where coalesce(before, 0) < ${maxLineageBytes}`)
 
 /** The tasks that wrote this file, and those that read it or a folder that contains it; newest first. */
 export async function findLineage(
@@ -74,23 +100,35 @@ export async function findLineage(
   limit: number,
 ): Promise<{ madeBy: LineageRow[]; usedBy: LineageRow[] }> {
   const madeBy = await sql<LineageRow>`
-    select t.id as task_id, t.job_id, coalesce(t.payload->'inputs', '[]'::json) as inputs
+    with found as materialized (
+    select t.id as task_id, t.job_id, t.payload
       from pawl.artifact a join pawl.task t on t.id = a.task_id
      where md5(a.uri) = md5(${uri}) and a.uri = ${uri} and a.state = 'stored'
-     order by t.id desc limit ${limit}::int`
+     ${newest(limit)})
+    ${measured}`
   const usedBy = await sql<LineageRow>`
-    select t.id as task_id, t.job_id, coalesce(t.payload->'inputs', '[]'::json) as inputs
+    with found as materialized (
+    select t.id as task_id, t.job_id, t.payload
       from (select distinct i.task_id
               from unnest(${[uri, ...folders]}::text[]) as f (uri)
               join pawl.input i on md5(i.uri) = md5(f.uri) and i.uri = f.uri) as used
       join pawl.task t on t.id = used.task_id
-     order by t.id desc limit ${limit}::int`
+     ${newest(limit)})
+    ${measured}`
   return { madeBy, usedBy }
 }
 
-/** The stored files of these tasks. */
+export const mostOutputs = 10_000
+
+/** The stored files of these tasks. If they are very many, the first. */
 export function outputsOfTasks(sql: Sql, taskIds: readonly string[]): Promise<ArtifactRow[]> {
   return sql<ArtifactRow>`
-    select ${columns} from pawl.artifact a
-     where a.task_id = any(${list(taskIds)}::uuid[]) and a.state = 'stored' order by a.id`
+    select ${artifactColumns}
+      from (select first.*, sum(octet_length(uri) + octet_length(name))
+                              over (order by id rows between unbounded preceding and 1 preceding) as bytes_before
+              from (select * from pawl.artifact
+                     where task_id = any(${list(taskIds)}::uuid[]) and state = 'stored'
+                     order by id limit ${mostOutputs}::int) as first) as a
+     where coalesce(bytes_before, 0) < ${maxLineageBytes}::int
+     order by a.id`
 }

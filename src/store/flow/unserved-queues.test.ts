@@ -3,11 +3,11 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Fresh, fresh } from '../../../test/harness/fresh.ts'
 import { rescue } from '../../babysitter/rescue.ts'
-import { findUnservedQueues } from './unserved-queues.ts'
+import { findUnservedQueues } from './queue-depths.ts'
 
 const stale = async ({ sql }: Fresh) => (await findUnservedQueues(sql, 60)).map(({ queue }) => queue)
-const claims = async ({ engine }: Fresh, queue: string, said: object = {}) =>
-  (await engine.claims({ worker: 'script', queues: [queue], ...said }))[0]!
+const claims = async ({ engine }: Fresh, queue: string, options: object = {}) =>
+  (await engine.claims({ worker: 'script', queues: [queue], ...options }))[0]!
 
 /** Queues with two tasks each that have been due for longer than a minute. */
 async function withWork(run: Fresh, queues: readonly string[]): Promise<void> {

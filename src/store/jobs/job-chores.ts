@@ -10,10 +10,10 @@ import { inList, list, type Sql } from '../driver/sql.ts'
 const idsOf = (rows: readonly { id: string }[]) => rows.map(({ id }) => id)
 
 /**
- * Jobs that nobody drives any more: an errand that nobody continues, or counts that nobody added up; the longest idle
- * first. A settle adds up its counts at once, so older ones were left by a process that died.
+ * Jobs that no process advances any more: they have an errand that nobody continues, or counts that nobody added up;
+ * the longest idle first. A settle adds up its counts at once, so older ones were left by a process that died.
  */
-export async function findUndrivenJobs(
+export async function findAbandonedJobs(
   sql: Sql,
   olderThanSeconds: number,
   limit: number,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { claimCommands, doFileChores, folder, putOut, succeed } from '../../../test/harness/files.ts'
 import { fresh } from '../../../test/harness/fresh.ts'
-import { moveArtifacts } from '../files/artifact-moves.ts'
+import { moveArtifacts } from '../files/artifacts.ts'
 import { removeBatchOfJob, removeJob } from './job-ends.ts'
 
 test('a job whose files are not in their places is deleted in small batches, with all of them', async t => {

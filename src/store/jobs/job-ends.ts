@@ -2,7 +2,7 @@
 import type { TaskSettings } from '../../kernel/settings.ts'
 import { viaIndex } from '../driver/plans.ts'
 import { list, type Sql } from '../driver/sql.ts'
-import { moveArtifacts } from '../files/artifact-moves.ts'
+import { moveArtifacts } from '../files/artifacts.ts'
 import { deleteTaskData } from '../tasks/task-chores.ts'
 
 export interface TaskToClone {

@@ -3,7 +3,14 @@ import { jobLifecycle } from '../../kernel/job.ts'
 import { type Lifecycle, statesOf } from '../../kernel/lifecycle.ts'
 import { type StageState, stageLifecycle } from '../../kernel/stage.ts'
 import type { TaskState } from '../../kernel/task.ts'
-import { countFrame, type Paging, pageFrame, type StatementFrame } from '../driver/paging.ts'
+import {
+  countFrame,
+  maxPageBytes,
+  type PageRow,
+  type Paging,
+  pageFrame,
+  type StatementFrame,
+} from '../driver/paging.ts'
 import { withTableScans } from '../driver/plans.ts'
 import { literal, type Sql } from '../driver/sql.ts'
 import type { JobRow, StageRow } from './jobs.ts'
@@ -73,8 +80,41 @@ export interface JobFilter {
   readonly priorityTo: number | null
 }
 
-export function listJobs(sql: Sql, filter: JobFilter, paging: Paging): Promise<JobReadRow[]> {
-  return queryJobs(sql, filter, pageFrame(jobColumns.literal, 'j.n', paging, orders[paging.order]))
+/** A page of jobs, bounded by its rows and by the bytes of the jobs and their stages. */
+export async function listJobs(sql: Sql, filter: JobFilter, paging: Paging): Promise<PageRow<JobReadRow>[]> {
+  const page = { columns: jobColumns.literal, bytes: bytesOfJob, id: 'j.n', by: orders[paging.order] }
+  const rows = await queryJobs<PageRow<JobReadRow>>(sql, filter, pageFrame(page, paging))
+  return rows.slice(0, paging.limit)
+}
+
+const bytesOfStage = `1000 + pawl.estimated_bytes(s.plan) + pawl.estimated_bytes(s.error) + pawl.estimated_bytes(s.approvals)
+           + pawl.estimated_bytes(s.metadata) + case when s.plan ? 'gives' then pawl.estimated_bytes(s.fan) else 0 end`
+
+const bytesOfJob = `1000 + pawl.estimated_bytes(j.input) + pawl.estimated_bytes(j.plan)
+           + pawl.estimated_bytes(j.metadata)
+           + (select coalesce(sum(${bytesOfStage}), 0) from pawl.stage s where s.job_id = j.id)`
+
+/**
+ * The size of what people wrote into the stages of a job, which every view of the job shows. Compressed values are read
+ * only if their estimated size is more than a page.
+ */
+export async function bytesOfStages(sql: Sql, jobId: string): Promise<number> {
+  const [row] = await sql<{ bytes: number }>`
+    select (case when estimated <= ${maxPageBytes}::int then estimated
+                 else (select sum(octet_length((plan - 'metadata')::text) + octet_length(approvals::text)
+                                  + coalesce(octet_length(metadata::text), 0))
+                         from pawl.stage where job_id = ${jobId}::uuid) end)::float8 as bytes
+      from (select coalesce(sum(pawl.estimated_bytes(plan) + pawl.estimated_bytes(metadata)
+                                + pawl.estimated_bytes(approvals)), 0) as estimated
+              from pawl.stage where job_id = ${jobId}::uuid) as stages`
+  return row!.bytes
+}
+
+/** The estimated size of the events of a job, stage or task, which are in its row. */
+export async function bytesOfHistory(sql: Sql, entity: 'job' | 'stage' | 'task', id: string): Promise<number> {
+  const [row] = await sql<{ bytes: number }>`
+    select pawl.estimated_bytes(history)::float8 as bytes from pawl.${literal(entity)} where id = ${id}::uuid`
+  return row?.bytes ?? 0
 }
 
 const orders: Readonly<Record<string, string>> = {
@@ -111,7 +151,7 @@ function queryJobs<Row>(sql: Sql, filter: JobFilter, frame: StatementFrame): Pro
               or date_trunc('milliseconds', (j.history[1]).ts) <= ${filter.createdTo}::timestamptz)
          and (${priorityFrom}::int is null or j.priority >= ${priorityFrom}::int)
          and (${priorityTo}::int is null or j.priority <= ${priorityTo}::int)
-       ${frame.order} limit ${frame.limit}::int offset ${frame.offset}::int ${frame.end}`,
+       ${frame.order} limit ${frame.limit}::int offset ${frame.offset}::bigint ${frame.end}`,
   )
 }
 
@@ -157,8 +197,11 @@ export interface StageFilter {
   readonly queue: string | null
 }
 
-export function listStages(sql: Sql, filter: StageFilter, paging: Paging): Promise<StageReadRow[]> {
-  return queryStages(sql, filter, pageFrame(stageColumns.literal, 's.id', paging))
+/** A page of stages, bounded by its rows and its bytes. */
+export async function listStages(sql: Sql, filter: StageFilter, paging: Paging): Promise<PageRow<StageReadRow>[]> {
+  const page = { columns: stageColumns.literal, bytes: bytesOfStage, id: 's.id' }
+  const rows = await queryStages<PageRow<StageReadRow>>(sql, filter, pageFrame(page, paging))
+  return rows.slice(0, paging.limit)
 }
 
 export async function countStages(sql: Sql, filter: StageFilter): Promise<number> {

@@ -24,6 +24,17 @@ export interface CommandStage {
   readonly trouble: string | null
 }
 
+/** A round of a stage. */
+export interface Round {
+  readonly stageId: string
+  readonly round: number
+}
+
+/** The workers that a runner started for a round. */
+export interface Run extends Round {
+  readonly namespace: string
+}
+
 /** Open stages that have a command. */
 export function openCommandStages(sql: Sql): Promise<CommandStage[]> {
   return sql<CommandStage>`
@@ -43,10 +54,7 @@ export function openCommandStages(sql: Sql): Promise<CommandStage[]> {
 }
 
 /** Records that workers were started for these rounds. */
-export async function recordRuns(
-  sql: Sql,
-  rounds: readonly { stageId: string; round: number; namespace: string }[],
-): Promise<void> {
+export async function recordRuns(sql: Sql, rounds: readonly Run[]): Promise<void> {
   if (rounds.length === 0) return
   await sql`
     insert into pawl.run (stage_id, round, namespace)
@@ -56,17 +64,14 @@ export async function recordRuns(
 }
 
 /** Rounds that have ended, but whose workers are not known to have stopped. */
-export function findRunsToStop(sql: Sql): Promise<{ stageId: string; round: number; namespace: string }[]> {
+export function findRunsToStop(sql: Sql): Promise<Run[]> {
   return sql`
     select r.stage_id, r.round, r.namespace
       from pawl.run r left join pawl.stage s on s.id = r.stage_id
      where r.stopped_at is null and (s.id is null or s.ended_at is not null or s.round > r.round)`
 }
 
-export async function recordStoppedRuns(
-  sql: Sql,
-  rounds: readonly { stageId: string; round: number }[],
-): Promise<void> {
+export async function recordStoppedRuns(sql: Sql, rounds: readonly Round[]): Promise<void> {
   if (rounds.length === 0) return
   await sql`
     update pawl.run r set stopped_at = pawl.clock()
@@ -87,10 +92,7 @@ export async function recordMissingRuns(sql: Sql, missing: readonly string[], ba
 }
 
 /** The runs of these stages, in all rounds. */
-export function runsOf(
-  sql: Sql,
-  stageIds: readonly string[],
-): Promise<{ stageId: string; round: number; namespace: string }[]> {
+export function runsOf(sql: Sql, stageIds: readonly string[]): Promise<Run[]> {
   return sql`select stage_id, round, namespace from pawl.run where stage_id = any(${list(stageIds)}::uuid[])`
 }
 
@@ -98,10 +100,7 @@ export function runsOf(
  * Returns the rounds that have ended. A round that is held or paused has not ended, and rounds of unknown stages are
  * left out.
  */
-export function findEndedRounds(
-  sql: Sql,
-  rounds: readonly { stageId: string; round: number }[],
-): Promise<{ stageId: string; round: number }[]> {
+export function findEndedRounds(sql: Sql, rounds: readonly Round[]): Promise<Round[]> {
   return sql`
     select d.stage_id, d.round
       from unnest(${list(rounds.map(({ stageId }) => stageId))}::uuid[], ${list(rounds.map(({ round }) => round))}::int[])

@@ -1,14 +1,14 @@
 /**
- * Writes the result of driving a job: transitions of jobs and stages with their events, and the changes that follow for
+ * Writes the result of advancing a job: transitions of jobs and stages with their events, and the changes that follow for
  * lanes and blocked tasks.
  */
 import { type JobState, jobLifecycle } from '../../kernel/job.ts'
-import { statesOf } from '../../kernel/lifecycle.ts'
+import { compoundEdges, statesOf } from '../../kernel/lifecycle.ts'
 import { type StageState, stageLifecycle } from '../../kernel/stage.ts'
 import { nextTime } from '../driver/clock.ts'
 import { viaIndex } from '../driver/plans.ts'
 import { inList, json, list, literal, type Sql } from '../driver/sql.ts'
-import { tasksPerPlace } from '../tasks/enqueue.ts'
+import { longTaskBytes, tasksPerPlace } from '../tasks/enqueue.ts'
 import { stagesPerStatement } from './new-job.ts'
 
 /** One transition of a job or stage, or a request that must be provable (then `to` is the current state). */
@@ -24,6 +24,8 @@ export interface Step {
 export interface Change {
   readonly id: string
   readonly seq: number
+  /** The state before the first step. */
+  readonly from: JobState | StageState
   readonly steps: readonly Step[]
   readonly opensRound: boolean
   readonly columns: Readonly<Record<string, unknown>>
@@ -58,16 +60,17 @@ export interface Written {
 
 /**
  * Writes everything, usually in one statement. Each row must be unchanged since it was locked. The database accepts one
- * transition of a row at a time, so further steps of a row follow in separate statements.
+ * transition of a row at a time, or two if its lifecycle allows the pair, so further steps of a row follow in separate
+ * statements.
  */
 export async function writeJobs(sql: Sql, writing: Writing): Promise<Written> {
   const written = await writeInParts(sql, writing)
-  let stages = withoutFirstStep(writing.stages)
-  let jobs = withoutFirstStep(writing.jobs)
+  let stages = withoutWrittenSteps(writing.stages)
+  let jobs = withoutWrittenSteps(writing.jobs)
   while (stages.length + jobs.length > 0) {
     await writeInParts(sql, { stages, jobs, releases: [], lanes: [], ended: [] })
-    stages = withoutFirstStep(stages)
-    jobs = withoutFirstStep(jobs)
+    stages = withoutWrittenSteps(stages)
+    jobs = withoutWrittenSteps(jobs)
   }
   return written
 }
@@ -93,10 +96,26 @@ async function writeInParts(sql: Sql, writing: Writing): Promise<Written> {
   return { blocked, queues }
 }
 
-const withoutFirstStep = (changes: readonly Change[]): Change[] =>
-  changes.flatMap(({ id, seq, steps }) =>
-    steps.length > 1 ? [{ id, seq: seq + 1, steps: steps.slice(1), opensRound: false, columns: {} }] : [],
-  )
+const pairOf = ({ from, via, to }: { from: string; via: string; to: string }) => `${from} ${via} ${to}`
+const pairs = new Set([...compoundEdges(jobLifecycle), ...compoundEdges(stageLifecycle)].map(pairOf))
+
+/** The steps of a row that one statement writes: the first, and the second if the lifecycle allows the pair. */
+function stepsAtOnce({ from, steps, opensRound }: Change): readonly Step[] {
+  const [first, second] = steps
+  if (first === undefined || second === undefined || opensRound) return steps.slice(0, 1)
+  return steps.slice(0, pairs.has(pairOf({ from, via: first.to, to: second.to })) ? 2 : 1)
+}
+
+function withoutWrittenSteps(changes: readonly Change[]): Change[] {
+  return changes.flatMap(change => {
+    const { id, seq, steps } = change
+    const written = stepsAtOnce(change)
+    if (steps.length === written.length) return []
+    const from = written.at(-1)!.to
+    const rest = { from, steps: steps.slice(written.length), opensRound: false, columns: {} }
+    return [{ id, seq: seq + written.length, ...rest }]
+  })
+}
 
 /** The columns that may be changed, and their types when read from JSON. */
 const jobColumns = {
@@ -149,16 +168,20 @@ function columnUpdates(columns: Readonly<Record<string, string>>): string {
   return set.join(', ')
 }
 
+const historyStep = (step: string) => `row(
+               ${nextTime('e').literal}, 0, ${step}->>'to', ${step}->>'type', ${step}->>'actor',
+               ${step}->>'cause', nullif(${step}->'payload', '{}'))::pawl.step`
+
 /** The columns that every transition sets in row `e`, from its change `c`. */
 const moveUpdates = (finals: readonly string[]) => `
-  state    = coalesce(c.step->>'to', e.state),
-  seq      = e.seq + case when c.step is null then 0 else 1 end,
+  state    = coalesce(c.second->>'to', c.step->>'to', e.state),
+  seq      = e.seq + num_nonnulls(c.step, c.second),
   round    = e.round + case when c.opens_round then 1 else 0 end,
-  ended_at = case when coalesce(c.step->>'to', e.state) in (${inList(finals).literal})
+  ended_at = case when coalesce(c.second->>'to', c.step->>'to', e.state) in (${inList(finals).literal})
                   then coalesce(e.ended_at, ${nextTime('e').literal}) end,
-  history  = case when c.step is null then e.history else e.history || row(
-               ${nextTime('e').literal}, 0, c.step->>'to', c.step->>'type', c.step->>'actor',
-               c.step->>'cause', nullif(c.step->'payload', '{}'))::pawl.step end`
+  history  = case when c.step is null then e.history
+                  when c.second is null then e.history || ${historyStep('c.step')}
+                  else e.history || array[${historyStep('c.step')}, ${historyStep('c.second')}] end`
 
 const jobUpdates = literal(`${moveUpdates(statesOf(jobLifecycle, 'final'))}, ${columnUpdates(jobColumns)}`)
 const stageUpdates = literal(`${moveUpdates(statesOf(stageLifecycle, 'final'))}, ${columnUpdates(stageColumns)}`)
@@ -174,17 +197,19 @@ const [lowest, highest] = ['00000000-0000-0000-0000-000000000000', 'ffffffff-fff
 async function writeFirstSteps(sql: Sql, { stages, jobs, releases, lanes, ended }: Writing): Promise<Written> {
   const [done] = await sql<{ blocked: Record<string, number> | null; jobs: number; queues: string[] | null }>`
     with
-    -- One row per stage to write: its first step, if it moves, and the columns to set (x).
+    -- One row per stage to write: its first step or two, if it moves, and the columns to set (x).
     stage_change as materialized (
       select * from unnest(${list(stages.map(({ id }) => id))}::uuid[], ${list(stages.map(({ seq }) => seq))}::int[],
-                           ${stages.map(({ opensRound }) => opensRound)}::boolean[], ${stages.map(stepOf)}::jsonb[],
-                           ${stages.map(({ columns }) => json(columns))}::jsonb[]) as c (id, seq, opens_round, step, x)
+                           ${stages.map(({ opensRound }) => opensRound)}::boolean[], ${stages.map(firstStep)}::jsonb[],
+                           ${stages.map(secondStep)}::jsonb[],
+                           ${stages.map(({ columns }) => json(columns))}::jsonb[]) as c (id, seq, opens_round, step, second, x)
     ),
     -- The same for jobs.
     job_change as materialized (
       select * from unnest(${list(jobs.map(({ id }) => id))}::uuid[], ${list(jobs.map(({ seq }) => seq))}::int[],
-                           ${jobs.map(({ opensRound }) => opensRound)}::boolean[], ${jobs.map(stepOf)}::jsonb[],
-                           ${jobs.map(({ columns }) => json(columns))}::jsonb[]) as c (id, seq, opens_round, step, x)
+                           ${jobs.map(({ opensRound }) => opensRound)}::boolean[], ${jobs.map(firstStep)}::jsonb[],
+                           ${jobs.map(secondStep)}::jsonb[],
+                           ${jobs.map(({ columns }) => json(columns))}::jsonb[]) as c (id, seq, opens_round, step, second, x)
     ),
     -- Blocked tasks become queued. Tasks that ended in the meantime are not counted here.
     released as (
@@ -202,21 +227,24 @@ async function writeFirstSteps(sql: Sql, { stages, jobs, releases, lanes, ended 
                 where stage_id = r.stage_id and id > r.after and id <= r.up_to and state = 'blocked'
                offset 0) as b
        where t.id = ${viaIndex('b.id')} and t.state = 'blocked'
-      returning t.id, t.stage_id, t.lane_id, t.run_at, t.type, t.seq
+      returning t.id, t.stage_id, t.lane_id, t.run_at, t.type, t.seq, pawl.estimated_bytes(t.payload) as bytes
     ),
     -- How many tasks of each stage are no longer blocked.
     released_count as (
       select stage_id, count(*)::int as tasks from released group by stage_id
     ),
-    -- Released tasks in groups that share a row of due.
+    -- Released tasks in groups that share a row of due. A long task is a group of its own, with a negative number.
     grouped as (
-      select *, (row_number() over (partition by lane_id, type order by id) - 1) / ${tasksPerPlace}::int as place
+      select *, case when bytes > ${longTaskBytes} then -row_number() over same_lane
+                     else (row_number() over same_lane - 1) / ${tasksPerPlace}::int end as place
         from released
+      window same_lane as (partition by lane_id, type, bytes > ${longTaskBytes} order by id)
     ),
     -- The groups enter the queue.
     due_entry as (
-      insert into pawl.due (lane_id, run_at, id, ids, type)
-      select lane_id, run_at, (array_agg(id order by id))[1], array_agg(id order by id), type
+      insert into pawl.due (lane_id, run_at, id, ids, type, bytes)
+      select lane_id, run_at, (array_agg(id order by id))[1], array_agg(id order by id), type,
+             case when place < 0 then max(bytes) end
         from grouped group by lane_id, run_at, type, place
     ),
     -- The stages move. A stage without a step only gets new columns.
@@ -227,12 +255,12 @@ async function writeFirstSteps(sql: Sql, { stages, jobs, releases, lanes, ended 
              ${stageUpdates}
         from stage_change c left join released_count on released_count.stage_id = c.id
        where e.id = ${viaIndex('c.id')} and e.seq = c.seq
-      returning e.id, e.seq, e.blocked, c.step is not null as is_move
+      returning e.id, c.seq as before, e.seq, e.blocked
     ),
     -- The jobs move.
     moved_job as (
       update pawl.job e set ${jobUpdates} from job_change c where e.id = ${viaIndex('c.id')} and e.seq = c.seq
-      returning e.id, e.seq, c.step is not null as is_move
+      returning e.id, c.seq as before, e.seq
     ),
     -- Lanes open and close. The result names the queues of those that opened.
     set_lane as (
@@ -249,9 +277,11 @@ async function writeFirstSteps(sql: Sql, { stages, jobs, releases, lanes, ended 
     -- Adds all transitions to the feed.
     feed_entry as (
       insert into pawl.change (entity, ids, seqs)
-      select 'stage', array_agg(id), array_agg(seq) from moved_stage where is_move having count(*) > 0
+      select 'stage', array_agg(id), array_agg(n)
+        from moved_stage cross join lateral generate_series(before + 1, seq) as n having count(*) > 0
        union all
-      select 'job', array_agg(id), array_agg(seq) from moved_job where is_move having count(*) > 0
+      select 'job', array_agg(id), array_agg(n)
+        from moved_job cross join lateral generate_series(before + 1, seq) as n having count(*) > 0
        union all
       select 'task', array_agg(id), array_agg(seq) from released having count(*) > 0
     )
@@ -264,4 +294,5 @@ async function writeFirstSteps(sql: Sql, { stages, jobs, releases, lanes, ended 
   return { blocked, queues: done!.queues ?? [] }
 }
 
-const stepOf = ({ steps: [step] }: Change): string | null => (step === undefined ? null : json(step))
+const firstStep = (change: Change) => json(stepsAtOnce(change)[0])
+const secondStep = (change: Change) => json(stepsAtOnce(change)[1])

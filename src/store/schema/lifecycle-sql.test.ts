@@ -15,7 +15,7 @@ import {
   stepText,
 } from '../../../test/harness/row-in.ts'
 import { newId } from '../../kernel/id.ts'
-import { finalStates, isFinal, type Lifecycle, statesOf } from '../../kernel/lifecycle.ts'
+import { isFinal, type Lifecycle, statesOf } from '../../kernel/lifecycle.ts'
 import { lifecycles } from '../../kernel/lifecycles.ts'
 import { taskLifecycle } from '../../kernel/task.ts'
 import type { Sql } from '../driver/sql.ts'
@@ -64,7 +64,7 @@ function* tries(table: Lifecycle, from: Row): Generator<Try> {
       for (const epoch of isLeased(table) ? [-1, 0, 1, 2] : [0]) {
         const isStill = round === 0 && epoch === 0
         // Two events at once: through every state in between, and through the right one with every increase.
-        const vias = isStill ? states : [table.compound?.via ?? state]
+        const vias = isStill || (round === 0 && epoch === 1) ? states : [table.compound?.[0]?.via ?? state]
         for (const events of [[], [state], ...vias.map(via => [via, state])]) {
           const rise = { seq: from.seq + events.length, round: from.round + round, epoch: from.epoch + epoch }
           yield { from, to: { ...from, state, ...rise }, events }
@@ -92,11 +92,17 @@ function isLegal(table: Lifecycle, { from, to, events }: Try): boolean {
         rise.epoch === (move.raisesEpoch ? 1 : 0),
     )
   }
-  const isCompound = events.length === 2 && from.state === table.compound?.from && events[0] === table.compound.via
+  if (events.length !== 2 || rise.round !== 0) return false
+  const path = table.compound?.find(({ from: sources, via }) => sources.includes(from.state) && via === events[0])
+  const first = moves.find(move => move.from.includes(from.state) && [move.to].flat().includes(events[0]!))
   const mayEndSo = moves.some(
-    move => move.from.includes(events[0]!) && [move.to].flat().includes(to.state) && move.by.includes('worker'),
+    move =>
+      move.from.includes(events[0]!) &&
+      [move.to].flat().includes(to.state) &&
+      (path?.to !== undefined || move.by.includes('worker')),
   )
-  return isCompound && isStill && mayEndSo
+  const isEndOf = path?.to?.includes(to.state) ?? path !== undefined
+  return isEndOf && mayEndSo && rise.epoch === (first?.raisesEpoch ? 1 : 0)
 }
 
 for (const table of lifecycles) {
@@ -135,6 +141,18 @@ for (const table of lifecycles) {
     )
     const begins = states.filter((_, index) => begun[index] === 'allowed')
     assert.deepEqual(begins.sort(), [...table.initial].sort())
+    const openings = table.initial.flatMap(from => states.map(to => ({ from, to })))
+    const opened = await attempts(
+      sql,
+      openings.map(({ from, to }) =>
+        insertText(
+          { ...fresh(to), seq: 2 },
+          `array[${stepText({ state: from, epoch: 0 })}, ${stepText({ state: to, epoch: 0 })}]`,
+        ),
+      ),
+    )
+    const opens = openings.flatMap(({ to }, index) => (opened[index] === 'allowed' ? [to] : []))
+    assert.deepEqual(opens, [...(table.opening ?? [])], 'the first moves that an insert may make')
     const first = fresh(table.initial[0]!)
     const twoEvents = `array[${stepText(first)}, ${stepText(first)}]`
     const odd = [
@@ -148,7 +166,7 @@ for (const table of lifecycles) {
       rows.map(({ id }) => `delete from pawl.${entity} where id = '${id}'`),
     )
     const goes = states.filter((_, index) => gone[index] === 'allowed')
-    assert.deepEqual(goes, finalStates(table))
+    assert.deepEqual(goes, statesOf(table, 'final'))
   })
 
   test(`what happened to ${an} is written down once and stays as it was`, async t => {

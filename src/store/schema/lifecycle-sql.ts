@@ -6,7 +6,7 @@
  * events: CHECKs ensure that there is exactly one per seq and that the last one matches the row, and the trigger
  * ensures that earlier ones never change.
  */
-import { compoundEdges, edgesOf, type Lifecycle, statesOf } from '../../kernel/lifecycle.ts'
+import { compoundEdges, edgesOf, type Lifecycle, openingEdges, statesOf } from '../../kernel/lifecycle.ts'
 
 export function lifecycleSql(table: Lifecycle): string {
   return constraints(table) + refuseFunction(table) + triggers(table)
@@ -52,10 +52,10 @@ end $$;`
 
 function triggers(table: Lifecycle): string {
   const { entity } = table
-  const epoch = isLeased(table) ? ' or new.epoch <> 0' : ''
+  const epoch = isLeased(table) ? ' and new.epoch = 0' : ''
   return `
 create or replace trigger ${entity}_begins_legally before insert on pawl.${entity} for each row
-  when (new.state not in (${quoted(table.initial)}) or new.seq <> 1 or new.round <> 1${epoch})
+  when ((new.round = 1${epoch} and (${legalBeginning(table)})) is not true)
   execute function pawl.refuse_${entity}_move();
 create or replace trigger ${entity}_moves_legally after update on pawl.${entity} for each row
   when ((${legalMove(table)}) is not true)
@@ -66,9 +66,17 @@ create or replace trigger ${entity}_ends_before_it_goes before delete on pawl.${
 `
 }
 
+/** A new row has one event, or two if its insert also makes the first move. */
+function legalBeginning(table: Lifecycle): string {
+  const openings = openingEdges(table).map(
+    ({ from, to }) => `new.seq = 2 and (new.history[1]).state = '${from}' and new.state = '${to}'`,
+  )
+  return [`new.seq = 1 and new.state in (${quoted(table.initial)})`, ...openings].join(' or ')
+}
+
 /**
  * The condition of a legal update: the same state with at most one new event; or a move of the table with its increase
- * of seq, round and epoch; or the compound path, recognized by seq + 2. Together with the ranks that the kernel checks
+ * of seq, round and epoch; or a compound path, recognized by seq + 2. Together with the ranks that the kernel checks
  * at load, this makes (round, epoch, rank) increase with every transition. No move leads to an unknown state, so none
  * can be reached. The most frequent cases come first. Earlier events are compared as bytes, which costs a tenth of
  * comparing them by value.
@@ -76,17 +84,19 @@ create or replace trigger ${entity}_ends_before_it_goes before delete on pawl.${
 function legalMove(table: Lifecycle): string {
   const leased = isLeased(table)
   const sameEpoch = leased ? ' and new.epoch = old.epoch' : ''
+  const raisedEpoch = 'new.round = old.round and new.epoch = old.epoch + 1'
   const sameRound = `new.round = old.round${sameEpoch}`
   const edges = edgesOf(table)
   const conditions = [
     moveCondition(
-      'new.seq = old.seq + 1 and new.round = old.round and new.epoch = old.epoch + 1',
+      `new.seq = old.seq + 1 and ${raisedEpoch}`,
       edges.filter(edge => edge.raisesEpoch),
     ),
-    moveCondition(
-      `new.seq = old.seq + 2 and ${sameRound} and (new.history[old.seq + 1]).state = '${table.compound?.via}'`,
-      compoundEdges(table),
-    ),
+    ...(table.compound ?? []).map(({ via }) => {
+      const path = compoundEdges(table).filter(edge => edge.via === via)
+      const rise = `new.seq = old.seq + 2 and ${path[0]!.raisesEpoch ? raisedEpoch : sameRound}`
+      return moveCondition(`${rise} and (new.history[old.seq + 1]).state = '${via}'`, path)
+    }),
     `new.state = old.state and new.seq between old.seq and old.seq + 1 and ${sameRound}`,
     moveCondition(
       `new.seq = old.seq + 1 and ${sameRound}`,

@@ -11,6 +11,9 @@ import { timeline } from './migrations/0014-timeline.ts'
 import { deadLetters } from './migrations/0015-dead-letters.ts'
 import { keyRoles } from './migrations/0016-key-roles.ts'
 import { conditionSteps } from './migrations/0017-condition-steps.ts'
+import { pageBytes } from './migrations/0018-page-bytes.ts'
+import { fewerWrites } from './migrations/0019-fewer-writes.ts'
+import { roomForVersions } from './migrations/0020-room-for-versions.ts'
 
 interface Migration {
   readonly version: number
@@ -24,6 +27,9 @@ const migrations: readonly Migration[] = [
   { version: 15, script: deadLetters },
   { version: 16, script: keyRoles },
   { version: 17, script: conditionSteps },
+  { version: 18, script: pageBytes },
+  { version: 19, script: fewerWrites },
+  { version: 20, script: roomForVersions },
 ]
 
 const migrationTable = `

@@ -11,11 +11,12 @@ import { openEngine } from '../../engine/engine.ts'
 import { sync } from '../../engine/tasks/sync.ts'
 import type { HeldTask, SettledTask } from '../../protocol/tasks/sync.ts'
 import { findLimitedQueues } from '../flow/lanes.ts'
-import { claimTasks, nextDueSeconds } from './claim.ts'
+import { claimTasks } from './claim.ts'
+import { nextDueSeconds } from './due.ts'
 import { deleteTasks } from './task-chores.ts'
 
 const idsOf = (tasks: readonly { id: string }[]) => tasks.map(({ id }) => id)
-const limits = { timeout: 60_000 }
+const limits = { timeout: 600_000 }
 
 const settle = ({ sync }: Fresh, held: readonly HeldTask[], outcome: SettledTask['outcome'] = 'succeeded') =>
   sync({ settled: held.map(({ id, epoch }) => ({ id, epoch, outcome })) })
@@ -168,7 +169,7 @@ test('a claim that is told where the living part of a lane begins looks no furth
   const run = await fresh(t)
   const { queue, laneId, ids } = await laneWith(run, 3)
   await spreadOut(run, laneId)
-  const ask = { queues: [queue], limit: 1, worker: 'w', session: null, syncId: null, terms: null }
+  const ask = { queues: [queue], limit: 1, workers: ['w'], session: null, syncId: null, terms: null }
   const first = await claimTasks(run.sql, { ...ask, hints: [] })
   assert.deepEqual(idsOf(first.places), ids.slice(0, 1))
   const behind = first.places.map(place => ({ ...place, id: ids[1]! }))

@@ -1,7 +1,9 @@
 import { taskLifecycle } from '../../kernel/task.ts'
 import { nextTime } from '../driver/clock.ts'
+import { maxPageBytes } from '../driver/paging.ts'
 import { viaIndex } from '../driver/plans.ts'
 import { inList, json, literal, type Sql } from '../driver/sql.ts'
+import { toAssigned, toRunning } from './claim-transition.ts'
 import {
   aggregatedColumns,
   type Claimed,
@@ -15,7 +17,8 @@ import {
 export interface ClaimRequest {
   readonly queues: readonly string[]
   readonly limit: number
-  readonly worker: string
+  /** The worker of each task, in the order of the queue. The last one gets all further tasks. */
+  readonly workers: readonly string[]
   readonly session: string | null
   readonly syncId: string | null
   /** The claimer's lease terms, which override those of the task and its type. They are kept in the claim's event. */
@@ -24,6 +27,8 @@ export interface ClaimRequest {
   readonly heartbeatSeconds?: number | undefined
   /** Where the remaining rows of each lane begin, as far as this process knows. */
   readonly hints: readonly LaneHint[]
+  /** The claim also starts the tasks: two transitions in one write. */
+  readonly starts?: boolean
 }
 
 export interface LeaseTerms {
@@ -48,6 +53,8 @@ export interface LaneHint {
 
 export interface ClaimResult {
   readonly tasks: Claimed[]
+  /** For each task, the index of its worker in `workers`. */
+  readonly workerIndexes: number[]
   /** The last rows of `due` that the claim deleted, one per lane. */
   readonly places: LaneHint[]
   /** False: the session has no row, or no longer has one. */
@@ -56,6 +63,16 @@ export interface ClaimResult {
   readonly isRepeated: boolean
   /** Another claim took the task that was first in line when this claim began. */
   readonly isBeaten: boolean
+  /** Further tasks were free, but the answer would have become too large. */
+  readonly isCut: boolean
+  /** Stages of which the first task has started by this claim. */
+  readonly stageIds: readonly string[]
+}
+
+interface WonColumns extends ClaimedColumns, Omit<ClaimResult, 'tasks' | 'workerIndexes' | 'places' | 'stageIds'> {
+  readonly workerNumbers: number[] | null
+  readonly places: LaneHint[] | null
+  readonly stageIds: string[] | null
 }
 
 /**
@@ -80,7 +97,8 @@ const minLanes = 200
  *
  * 1. `my_session` locks the row of the worker's session, so two syncs of one session claim one after the other.
  * 2. `lanes` lists the open lanes that have a due row and a free slot, best first, and locks nothing.
- * 3. `candidates` goes through these lanes and locks rows of `due`; rows that another claim has locked are skipped.
+ * 3. `locked` goes through these lanes and locks rows of `due`; rows that another claim has locked are skipped. If long
+ *    tasks among them exceed the bytes of an answer, the `candidates` end there, and the other rows stay in the queue.
  * 4. A lane with `parallelism` is locked before its rows of `due`, and skipped if another claim has it locked, so
  *    only one claim at a time hands out its slots.
  * 5. The lateral joins read lane by lane and stop at the limit, so hardly any row is locked in vain.
@@ -94,13 +112,16 @@ const minLanes = 200
  *    back and the caller repeats the claim, because otherwise its tasks would be claimed and still be in the queue.
  *
  * The session remembers its last claim, so the same `syncId` claims nothing more. A claim that found nothing is not
- * remembered, because the worker will ask again. Without a row for the session nothing could be remembered, so nothing
- * is claimed.
+ * remembered, because a sync that waits claims again under its id. Without a row for the session nothing could be
+ * remembered, so nothing is claimed: the caller creates the row and repeats the claim.
  */
 export async function claimTasks(sql: Sql, request: ClaimRequest): Promise<ClaimResult> {
   const { hints } = request
   const terms = json(request.terms)
-  const [won] = await sql<ClaimedColumns & Omit<ClaimResult, 'tasks' | 'places'> & { places: LaneHint[] | null }>`
+  const { state, events, startedAt, startEvent, ids, seqs, parents, counts, begun } = request.starts
+    ? toRunning
+    : toAssigned
+  const [won] = await sql<WonColumns>`
     with
     -- The worker's session, locked. It has no row before the first claim.
     my_session as materialized (
@@ -133,9 +154,9 @@ export async function claimTasks(sql: Sql, request: ClaimRequest): Promise<Claim
        order by l.rank desc, l.id
     ),
     -- Up to limit task ids from locked rows of due. place is the row, limited the lane if its slots are limited.
-    candidates as materialized (
-      select t.place, t.run_at, t.careful, t.type_settings, t.id, slots.lane_id as limited, ${terms}::jsonb as terms,
-             ${request.heartbeatSeconds ?? null}::float8 as heartbeat
+    locked as (
+      select t.place, t.bytes, t.run_at, t.careful, t.type_settings, t.id, slots.lane_id as limited,
+             ${terms}::jsonb as terms, ${request.heartbeatSeconds ?? null}::float8 as heartbeat
         from lanes l
         left join lateral (
                select id as lane_id,
@@ -145,8 +166,8 @@ export async function claimTasks(sql: Sql, request: ClaimRequest): Promise<Claim
                         where id = l.id and l.parallelism is not null and open
                           for update skip locked) as locked) as slots on true
        cross join lateral (
-               select d.place, d.run_at, d.careful, tt.settings as type_settings, unnest(d.ids) as id
-                 from (select ctid as place, run_at, careful, type, ids
+               select d.place, d.bytes, d.run_at, d.careful, tt.settings as type_settings, unnest(d.ids) as id
+                 from (select ctid as place, bytes, run_at, careful, type, ids
                          from pawl.due
                         where lane_id = l.id
                           and run_at <= pawl.clock()
@@ -160,6 +181,14 @@ export async function claimTasks(sql: Sql, request: ClaimRequest): Promise<Claim
        limit case when (select sync_id from my_session) = ${request.syncId} then 0
                   when ${request.session}::uuid is not null and not exists (select from my_session) then 0
                   else ${request.limit}::int end
+    ),
+    -- The first of these, until the long tasks among them exceed the bytes of an answer. Each has its worker.
+    candidates as materialized (
+      select *, (${request.workers}::text[])[worker_number] as worker
+        from (select *, sum(bytes) over before as bytes_before,
+                     least(row_number() over before, ${request.workers.length}::int) as worker_number
+                from locked window before as (rows between unbounded preceding and 1 preceding)) as locked
+       where coalesce(bytes_before, 0) < ${maxPageBytes}::int
     ),
     -- The rows of due to take, and how many ids of each. Tasks marked careful are claimed one at a time.
     used as materialized (
@@ -184,27 +213,31 @@ export async function claimTasks(sql: Sql, request: ClaimRequest): Promise<Claim
     -- The tasks move to assigned, each with a new epoch, a lease and its event. Stale ids match nothing.
     claimed as (
       update pawl.task t
-         set state       = 'assigned',
-             seq         = t.seq + 1,
+         set state       = ${state},
+             seq         = t.seq + ${literal(String(events))},
              epoch       = t.epoch + 1,
-             owner       = ${request.worker},
-             started_at  = null,
+             owner       = candidate.worker,
+             started_at  = ${startedAt},
              lease_until = pawl.clock()
                            + make_interval(secs => pawl.lease_seconds(${settingsUnderLease(leaseTerms)}, candidate.type_settings)),
              history     = t.history || row(${nextTime('t')}, t.epoch + 1, 'assigned',
-                                            null, ${`worker:${request.worker}`}, null, ${literal(leaseTerms)})::pawl.step
+                                            null, 'worker:' || candidate.worker, null, ${literal(leaseTerms)})::pawl.step
+                                         ${startEvent}
         from candidates candidate
        where (not candidate.careful or candidate.place in (select place from used))
          and t.id = ${viaIndex('candidate.id')} and t.state in (${open}) and t.run_at = candidate.run_at
-      returning ${claimedTaskColumns(leaseTerms, 'candidate.type_settings')}, t.seq, candidate.limited
+      returning ${claimedTaskColumns(leaseTerms, 'candidate.type_settings')}, t.seq, candidate.limited,
+                candidate.worker_number${parents}
     ),
     -- The claimed tasks as one row of arrays (claimed.ts); its arrays are null if nothing was claimed.
     batch as materialized (
-      select ${aggregatedColumns}, array_agg(seq) as seqs from claimed
+      select ${aggregatedColumns}, ${ids} as moved, ${seqs} as seqs,
+             array_agg(worker_number) as worker_numbers
+        from claimed
     ),
     -- Adds the events to the feed.
     feed_entry as (
-      insert into pawl.change (entity, ids, seqs) select 'task', ids, seqs from batch where ids is not null
+      insert into pawl.change (entity, ids, seqs) select 'task', moved, seqs from batch where ids is not null
     ),
     -- Records the leases for the rescue, which finds expired ones.
     lease_entry as (
@@ -225,6 +258,7 @@ export async function claimTasks(sql: Sql, request: ClaimRequest): Promise<Claim
                group by limited) as w
        where l.id = w.limited
     ),
+    ${counts}
     -- The session remembers the claim under its sync id, unless nothing was claimed.
     session_update as (
       update pawl.session
@@ -235,7 +269,7 @@ export async function claimTasks(sql: Sql, request: ClaimRequest): Promise<Claim
     )
     -- The result. places are the last deleted rows of each lane; is_beaten tells whether another claim was first. The
     -- guard is not read: if fewer rows were deleted than used, it rolls the statement back, and the caller repeats it.
-    select ${columnsAsJson},
+    select ${columnsAsJson}, array_to_json(worker_numbers) as worker_numbers,
            (select json_agg(json_build_object('laneId', lane_id, 'runAtUs', us, 'id', id))
               from (select distinct on (lane_id) lane_id, (date_part('epoch', run_at) * 1000000)::bigint as us, id
                       from deleted order by lane_id, run_at desc, id desc) as last) as places,
@@ -243,45 +277,15 @@ export async function claimTasks(sql: Sql, request: ClaimRequest): Promise<Claim
            coalesce((select sync_id from my_session) = ${request.syncId}, false) as is_repeated,
            exists (select from lanes)
              and (select front_id from lanes limit 1) not in (select id from deleted) as is_beaten,
+           (select count(*) from candidates) < (select count(*) from locked) as is_cut, ${begun} as stage_ids,
            case when (select count(*) from deleted) <> (select count(*) from used) then pawl.try_again() end as guard
       from batch`
-  const { places, isOpen, isRepeated, isBeaten } = won!
-  return { tasks: tasksFromColumns(won!), places: places ?? [], isOpen, isRepeated, isBeaten }
-}
-
-/**
- * Seconds until the next task of these queues is due; null: none is waiting. 0: one is due in a lane that has a free
- * slot, and a claim missed it only because another claim had the lane locked. Tasks without a free slot do not count.
- */
-export async function nextDueSeconds(sql: Sql, queues: readonly string[]): Promise<number | null> {
-  const [row] = await sql<{ seconds: number | null }>`
-    select extract(epoch from min(next.run_at) - pawl.clock())::float8 as seconds
-      from pawl.lane l
-     cross join lateral (
-             select case when l.parallelism is not null
-                          and l.parallelism > (select count(*) from pawl.held_slots(l.slots, l.slot_epochs))
-                         then '-infinity' else pawl.clock() end as after) as look
-     cross join lateral (
-             select run_at from pawl.due
-              where lane_id = l.id and run_at > look.after
-              order by run_at limit 1) as next
-     where l.queue = any(${queues}::text[]) and l.open`
-  const { seconds } = row!
-  if (seconds === null) return null
-  return seconds > 0 ? Math.max(0.001, seconds) : 0
-}
-
-/**
- * Seconds until each of these queues has a task to claim; 0 or less: it has one now. One query for all waiting callers.
- * Tasks without a free slot do not count.
- */
-export function dueByQueue(sql: Sql, queues: readonly string[]): Promise<{ queue: string; seconds: number }[]> {
-  return sql`
-    select l.queue, extract(epoch from min(next.run_at) - pawl.clock())::float8 as seconds
-      from pawl.lane l
-     cross join lateral (select run_at from pawl.due where lane_id = l.id order by run_at limit 1) as next
-     where l.queue = any(${queues}::text[]) and l.open
-       and (l.parallelism is null
-            or l.parallelism > (select count(*) from pawl.held_slots(l.slots, l.slot_epochs)))
-     group by l.queue`
+  const { places, workerNumbers, isOpen, isRepeated, isBeaten, isCut, stageIds } = won!
+  return {
+    tasks: tasksFromColumns(won!),
+    workerIndexes: (workerNumbers ?? []).map(number => number - 1),
+    places: places ?? [],
+    ...{ isOpen, isRepeated, isBeaten, isCut },
+    stageIds: stageIds ?? [],
+  }
 }

@@ -129,13 +129,21 @@ export async function freeSlots(sql: Sql, slots: readonly string[]): Promise<voi
 export const tasksPerPlace = 50
 
 /**
+ * A task with a longer payload has a row of `due` of its own, which says how long it is. A claim counts these bytes, so
+ * that its answer stays small.
+ */
+export const longTaskBytes = 16 * 2 ** 10
+
+/**
  * Inserts tasks and their rows of `due` in one statement. Values that most tasks share (queue, type, priority) are sent
- * once per kind, and fields that few tasks have as one JSON. Tasks of one kind that are due at the same time share a
- * row of `due`. A kind without deadlines finds its lane by the join alone; `lane_for` is called only for another kind,
- * for a lane that was deleted while empty, or for a type that has just got deadlines.
+ * once per kind, and fields that few tasks have as one JSON. Payloads are sent as one JSON array: its elements keep their
+ * text, and an array of json would escape each of their quotes. Tasks of one kind that are due at the same time share a
+ * row of `due`. A kind without deadlines finds its lane by the join alone; `lane_for` is called only for a kind with
+ * deadlines, for a lane that is missing, or for a type that has just got deadlines.
  */
 async function insert(sql: Sql, tasks: readonly NewTask[], actor: string, onConflict: string): Promise<Set<string>> {
   const { kinds, kindOf, placeOf, rare } = groupByKind(tasks)
+  const payloads = `[${tasks.map(task => task.payload).join(',')}]`
   const made = await sql<{ id: string }>`
     with
     -- The kinds of tasks, each with its lane, which is created if it is missing.
@@ -155,11 +163,13 @@ async function insert(sql: Sql, tasks: readonly NewTask[], actor: string, onConf
       select i.id, i.place, i.payload, i.x, kind.lane_id, kind.type,
              greatest(pawl.clock(), (i.x->>'runAt')::timestamptz,
                       pawl.clock() + make_interval(secs => (i.x->>'runInSeconds')::float8)) as run_at,
+             (i.x->>'bytes')::bigint as bytes,
              pawl.clock() + make_interval(secs =>
                case when i.x->'settings' ? 'expireInSeconds' then (i.x->'settings'->>'expireInSeconds')::float8
                     else kind.expire_in end) as expire_at
-        from unnest(${list(tasks.map(task => task.id))}::uuid[], ${list(kindOf)}::int[], ${list(placeOf)}::int[],
-                    ${tasks.map(task => task.payload)}::json[], ${rare}::jsonb[]) as i (id, kind, place, payload, x)
+        from rows from (unnest(${list(tasks.map(task => task.id))}::uuid[]), unnest(${list(kindOf)}::int[]),
+                        unnest(${list(placeOf)}::int[]), json_array_elements(${payloads}::json), unnest(${rare}::jsonb[]))
+               as i (id, kind, place, payload, x)
         left join kind on kind.n = i.kind
     ),
     -- Rows and first events. A task whose dedupe slot is taken is not inserted.
@@ -181,8 +191,8 @@ async function insert(sql: Sql, tasks: readonly NewTask[], actor: string, onConf
     ),
     -- Their places in the queue.
     due_entry as (
-      insert into pawl.due (lane_id, run_at, id, ids, type)
-      select lane_id, run_at, (array_agg(id order by id))[1], array_agg(id order by id), type
+      insert into pawl.due (lane_id, run_at, id, ids, type, bytes)
+      select lane_id, run_at, (array_agg(id order by id))[1], array_agg(id order by id), type, max(bytes)
         from queued group by place, lane_id, run_at, type
     ),
     -- Their times to live.
@@ -218,12 +228,18 @@ function groupByKind(tasks: readonly NewTask[]) {
     if (fields === null) kind.left -= 1
     return fields
   })
-  return { kinds: [...kinds.values()].map(({ task }) => task), kindOf, placeOf, rare }
+  const isAnyRare = rare.some(fields => fields !== null)
+  return { kinds: [...kinds.values()].map(({ task }) => task), kindOf, placeOf, rare: isAnyRare ? rare : null }
 }
 
 function rareFields(task: NewTask): string | null {
-  const { id: _, queue, type: _type, priority: _priority, payload: _payload, ...rare } = task
-  if (Object.keys(rare).length === 0) return null
+  const { id: _, queue, type: _type, priority: _priority, payload, ...rare } = task
+  const isLong = payload.length > longTaskBytes
+  if (Object.keys(rare).length === 0 && !isLong) return null
   const { dedupeKey } = task
-  return json(dedupeKey === undefined ? rare : { ...rare, dedupeSlot: slotOf({ queue, dedupeKey }) })
+  return json({
+    ...rare,
+    ...(dedupeKey !== undefined && { dedupeSlot: slotOf({ queue, dedupeKey }) }),
+    ...(isLong && { bytes: payload.length }),
+  })
 }

@@ -1,4 +1,8 @@
-import type { Sql } from '../driver/sql.ts'
+/**
+ * Idempotency keys, and ids that callers choose. A key counts once per day. A chosen id is used once, and becomes free
+ * only long after its task or job was deleted.
+ */
+import { list, type Sql } from '../driver/sql.ts'
 
 /** Returns false if the key is taken. If another transaction is reserving it right now, waits for that to end. */
 export async function reserveKey(sql: Sql, holder: string, key: string, request: string): Promise<boolean> {
@@ -21,4 +25,24 @@ export async function findResponse<T>(sql: Sql, holder: string, key: string): Pr
   const [row] = await sql<{ request: string; answer: T }>`
     select request, answer from pawl.idempotency where holder = ${holder} and key = ${key}`
   return row!
+}
+
+/**
+ * Reserves the ids, in the transaction that creates their tasks or jobs. An id that is taken makes it fail
+ * (`chosen_id_pkey`).
+ */
+export async function reserveIds(sql: Sql, ids: readonly string[]): Promise<void> {
+  if (ids.length === 0) return
+  await sql`insert into pawl.chosen_id (id) select unnest(${list([...ids].sort())}::uuid[])`
+}
+
+/** Deletes ids that have been free for a long time, in batches. */
+export async function deleteFreedIds(sql: Sql): Promise<number> {
+  const [row] = await sql<{ n: number }>`
+    with gone as (
+      delete from pawl.chosen_id where id = any(array(
+        select id from pawl.chosen_id where freed_at < pawl.clock() - interval '30 days' limit 1000)) returning 1
+    )
+    select count(*)::int as n from gone`
+  return row!.n
 }

@@ -35,12 +35,8 @@ export async function writeLogLines(sql: Sql, lines: readonly NewLogLine[]): Pro
         on conflict do nothing`
 }
 
-export interface LogLineRow {
-  readonly epoch: number
-  readonly n: number
+export interface LogLineRow extends Pick<NewLogLine, 'epoch' | 'n' | 'level' | 'message'> {
   readonly at: Date
-  readonly level: string
-  readonly message: string
   readonly facts: Record<string, unknown> | null
 }
 

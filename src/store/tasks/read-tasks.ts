@@ -1,17 +1,11 @@
 import type { TaskError } from '../../kernel/decide.ts'
+import { jobLifecycle } from '../../kernel/job.ts'
+import { statesOf } from '../../kernel/lifecycle.ts'
 import type { TaskSettings } from '../../kernel/settings.ts'
 import { type TaskState, taskLifecycle } from '../../kernel/task.ts'
-import {
-  countFrame,
-  maxPageBytes,
-  type NamePaging,
-  type PageRow,
-  type Paging,
-  pageFrame,
-  type StatementFrame,
-} from '../driver/paging.ts'
-import { viaIndex, withTableScans } from '../driver/plans.ts'
-import { literal, type Sql } from '../driver/sql.ts'
+import { maxPageBytes, type NamePaging, type PageRow } from '../driver/paging.ts'
+import { viaIndex } from '../driver/plans.ts'
+import { inList, list, literal, type Sql } from '../driver/sql.ts'
 
 export interface TaskRow {
   readonly id: string
@@ -57,6 +51,12 @@ export async function getTask(sql: Sql, id: string): Promise<TaskRow | undefined
   return row
 }
 
+/** Returns the tasks that exist, in no particular order. */
+export function getTasks(sql: Sql, ids: readonly string[]): Promise<TaskRow[]> {
+  return sql<TaskRow>`
+    select v.* from unnest(${list(ids)}::uuid[]) as asked (id) join pawl.task_view v on v.id = ${viaIndex('asked.id')}`
+}
+
 /** The task, and the API key of each of its claims by epoch; null: the claimer had no key, or it is not known. */
 export async function getClaimedTask(
   sql: Sql,
@@ -72,73 +72,6 @@ export async function getClaimedTask(
   return row
 }
 
-export interface TaskFilter {
-  /** Only these ids; null: any. */
-  readonly ids: readonly string[] | null
-  readonly jobId: string | null
-  readonly stageId: string | null
-  readonly queue: string | null
-  readonly type: string | null
-  readonly states: readonly TaskState[]
-  readonly correlationId: string | null
-  readonly reasonCode: string | null
-  readonly message: string | null
-  readonly createdFrom: Date | null
-  readonly createdTo: Date | null
-}
-
-export function listTasks(sql: Sql, filter: TaskFilter, paging: Paging): Promise<TaskRow[]> {
-  return queryTasks(sql, filter, pageFrame('v.*', 'id', paging))
-}
-
-export async function countTasks(sql: Sql, filter: TaskFilter): Promise<number> {
-  const [row] = await queryTasks<{ total: number }>(sql, filter, countFrame)
-  return row!.total
-}
-
-/**
- * Queries tasks. If only states with a bad outcome are asked for, they are found through `trouble`, however rare they
- * are. Timestamps in filters have milliseconds: a task created within the last one counts as created by then.
- *
- * Each stage of the filter is read by itself, in the order of the index, and only as far as the page needs. In one
- * query for all stages, the planner would read all tasks of the store until it has found enough of them.
- */
-function queryTasks<Row>(sql: Sql, filter: TaskFilter, frame: StatementFrame): Promise<Row[]> {
-  const troubled =
-    filter.states.length > 0 && filter.states.every(state => taskLifecycle.states[state].outcome === 'bad')
-  const source = troubled
-    ? '(select v.* from pawl.trouble x join pawl.task_view v on v.id = x.task_id)'
-    : 'pawl.task_view'
-  const isOfStages = filter.stageId !== null || filter.jobId !== null
-  return withTableScans(
-    sql,
-    tx => tx<Row>`
-    ${frame.head}
-      from unnest(case when ${isOfStages}::boolean
-                       then array(select id from pawl.stage
-                                   where (${filter.stageId}::uuid is null or id = ${filter.stageId}::uuid)
-                                     and (${filter.jobId}::uuid is null or job_id = ${filter.jobId}::uuid))
-                       else array[null::uuid] end) as asked (stage)
-     cross join lateral (
-    select v.* from ${literal(source)} as v
-     where (not ${isOfStages}::boolean or v.stage_id = asked.stage)
-       and (${filter.ids}::uuid[] is null or id = any(${filter.ids}::uuid[]))
-       and (${filter.queue}::text is null or queue = ${filter.queue})
-       and (${filter.type}::text is null or type = ${filter.type})
-       and (cardinality(${filter.states}::text[]) = 0 or state = any(${filter.states}::text[]))
-       and (${filter.correlationId}::text is null or correlation_id = ${filter.correlationId})
-       and (${filter.reasonCode}::text is null or dead_letter->>'reasonCode' = ${filter.reasonCode})
-       and (${filter.message}::text is null or pawl.gist(error->>'message') = pawl.gist(${filter.message}))
-       and (${filter.createdFrom}::timestamptz is null or created_at >= ${filter.createdFrom}::timestamptz)
-       and (${filter.createdTo}::timestamptz is null
-            or date_trunc('milliseconds', created_at) <= ${filter.createdTo}::timestamptz)
-       and (${frame.before}::uuid is null or id < ${frame.before}::uuid)
-       and (${frame.after}::uuid is null or id > ${frame.after}::uuid)
-     ${frame.order} limit ${frame.limit}::int + ${frame.offset}::int) as v
-     ${frame.order} limit ${frame.limit}::int offset ${frame.offset}::int ${frame.end}`,
-  )
-}
-
 /** If `schema` is undefined, the stored one is kept: the process that queues a task may not know it. */
 export async function putTaskType(
   sql: Sql,
@@ -148,9 +81,14 @@ export async function putTaskType(
 ): Promise<void> {
   const text = JSON.stringify(settings)
   const isGiven = schema !== undefined
+  // An upsert locks the row even if it changes nothing, and transactions of callers would wait for each other.
   await sql`
     insert into pawl.task_type as known (type, settings, payload_schema)
-    values (${type}, ${text}::jsonb, ${schema ?? null}::json)
+    select ${type}, ${text}::jsonb, ${schema ?? null}::json
+     where not exists (
+             select from pawl.task_type
+              where type = ${type} and settings = ${text}::jsonb
+                and (not ${isGiven}::boolean or payload_schema::text is not distinct from ${schema ?? null}::text))
         on conflict (type) do update
        set settings = excluded.settings, changed_at = pawl.clock(),
            payload_schema = case when ${isGiven} then excluded.payload_schema else known.payload_schema end
@@ -213,6 +151,21 @@ export interface TraceRow {
   readonly id: string
   readonly correlationId: string | null
   readonly traceparent: string | null
+}
+
+const ended = inList(statesOf(taskLifecycle, 'final'))
+const endedJob = inList(statesOf(jobLifecycle, 'final'))
+
+/** Returns the tasks and jobs in this list that have ended. Deleted ones had ended. */
+export async function findEnded(sql: Sql, ids: readonly string[]): Promise<string[]> {
+  const rows = await sql<{ id: string }>`
+    select t.id from pawl.task t where t.id = any(${ids}::uuid[]) and t.state in (${ended})
+     union all
+    select j.id from pawl.job j where j.id = any(${ids}::uuid[]) and j.state in (${endedJob})
+     union all
+    select i.id from unnest(${ids}::uuid[]) as i (id)
+     where not exists (select from pawl.task where id = i.id) and not exists (select from pawl.job where id = i.id)`
+  return rows.map(({ id }) => id)
 }
 
 /** The correlation ids and traces with which these are logged. */

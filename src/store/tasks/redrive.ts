@@ -4,27 +4,28 @@ import { viaIndex } from '../driver/plans.ts'
 import { list, type Sql } from '../driver/sql.ts'
 
 export interface DeadLetterFilter {
-  readonly queue: string | null
-  readonly type: string | null
-  readonly reasonCode: string | null
-  readonly message: string | null
+  readonly queue?: string
+  readonly type?: string
+  readonly reasonCode?: string
+  readonly message?: string
   readonly limit: number
 }
 
 /** The ids of dead letters, the oldest task first. */
 export async function findDeadLetters(sql: Sql, filter: DeadLetterFilter): Promise<string[]> {
+  const { queue = null, type = null, reasonCode = null, message = null, limit } = filter
   const rows = await sql<{ id: string }>`
     select x.task_id as id
       from pawl.trouble x
       join pawl.task t on t.id = ${viaIndex('x.task_id')}
       join pawl.lane l on l.id = t.lane_id
      where x.state = 'dead_lettered'
-       and (${filter.queue}::text is null or l.queue = ${filter.queue})
-       and (${filter.type}::text is null or t.type = ${filter.type})
-       and (${filter.reasonCode}::text is null or x.reason_code = ${filter.reasonCode})
-       and (${filter.message}::text is null or pawl.gist(t.error->>'message') = pawl.gist(${filter.message}))
+       and (${queue}::text is null or l.queue = ${queue})
+       and (${type}::text is null or t.type = ${type})
+       and (${reasonCode}::text is null or x.reason_code = ${reasonCode})
+       and (${message}::text is null or pawl.gist(t.error->>'message') = pawl.gist(${message}))
      order by x.task_id
-     limit ${filter.limit}::int`
+     limit ${limit}::int`
   return rows.map(({ id }) => id)
 }
 
@@ -46,13 +47,7 @@ export async function insertRedrive(sql: Sql, redrive: NewRedrive): Promise<void
             case when ${ids.length}::int = 0 then pawl.clock() end)`
 }
 
-export interface LockedRedrive {
-  readonly id: string
-  readonly actor: string
-  readonly reason: string | null
-  readonly rate: number | null
-  /** JSON text. */
-  readonly payload: string | null
+export interface LockedRedrive extends Omit<NewRedrive, 'ids'> {
   readonly redriven: number
   readonly refused: number
   /** Seconds since it was requested. */
@@ -128,10 +123,7 @@ export async function nextDeadLetter(sql: Sql, id: string): Promise<string | und
   return row?.letter ?? undefined
 }
 
-export interface RedriveRow {
-  readonly id: string
-  readonly actor: string
-  readonly reason: string | null
+export interface RedriveRow extends Pick<NewRedrive, 'id' | 'actor' | 'reason'> {
   readonly total: number
   readonly redriven: number
   readonly refused: number

@@ -12,6 +12,7 @@ import {
   leaseTermsOfTask,
   tasksFromColumns,
 } from './claimed.ts'
+import type { LeaseRef } from './settle.ts'
 
 const held = inList(statesOf(taskLifecycle, 'held'))
 
@@ -38,35 +39,57 @@ export async function touchSession(sql: Sql, session: string): Promise<void> {
  * lost response is sent again. The lease lengths are what is left of them, so the worker does not overestimate them.
  */
 export async function readLastClaim(sql: Sql, session: string, syncId: string | null = null): Promise<Claimed[]> {
-  const [won] = await sql<ClaimedColumns>`
-    with mine as (
-      select ${claimedTaskColumns(leaseTermsOfTask, 'tt.settings')}
-        from pawl.session
-        join pawl.claim on claim.id = session.claim_id
-       cross join unnest(claim.ids, claim.epochs) as won (id, epoch)
-        join pawl.task t on t.id = ${viaIndex('won.id')} and t.epoch = won.epoch and t.state in (${held})
-        left join pawl.task_type tt on tt.type = t.type
-       where session.id = ${session}::uuid and (${syncId}::text is null or session.sync_id = ${syncId}::text)
-    ), won as (
-      select ${aggregatedColumns} from mine
-    )
-    select ${columnsAsJson} from won`
-  return tasksFromColumns(won!)
+  const leases = await sql<LeaseRef>`
+    select won.id, won.epoch
+      from pawl.session
+      join pawl.claim on claim.id = session.claim_id
+     cross join unnest(claim.ids, claim.epochs) as won (id, epoch)
+     where session.id = ${session}::uuid and (${syncId}::text is null or session.sync_id = ${syncId}::text)`
+  return leases.length === 0 ? [] : readHeldTasks(sql, leases)
 }
 
-/** The tasks of these leases that are still held, with what is left of each lease. */
-export async function readHeldTasks(
-  sql: Sql,
-  leases: readonly { readonly id: string; readonly epoch: number }[],
-): Promise<Claimed[]> {
+export interface LastClaim {
+  readonly worker: string
+  /** Null: the session has not claimed anything yet. */
+  readonly claimId: string | null
+  /** The leases of that claim that are still held. */
+  readonly holding: readonly LeaseRef[] | null
+}
+
+/** The last claim of a session; undefined: it has no row. */
+export async function findLastClaim(sql: Sql, session: string): Promise<LastClaim | undefined> {
+  const [last] = await sql<LastClaim>`
+    select s.worker, s.claim_id::text as claim_id,
+           (select json_agg(json_build_object('id', t.id, 'epoch', t.epoch))
+              from pawl.claim c
+             cross join unnest(c.ids, c.epochs) as won (id, epoch)
+              join pawl.task t on t.id = ${viaIndex('won.id')} and t.epoch = won.epoch and t.state in (${held})
+             where c.id = s.claim_id) as holding
+      from pawl.session s where s.id = ${session}::uuid`
+  return last
+}
+
+/**
+ * Maximum estimated number of bytes in the long values of claims that are answered again. It is beyond any single claim,
+ * but checkpoints may have grown since.
+ */
+export const maxRepeatedBytes = 16 * maxPageBytes
+
+/**
+ * The tasks of these leases that are still held, with what is left of each lease. If they have become too large for an
+ * answer, the first of them.
+ */
+export async function readHeldTasks(sql: Sql, leases: readonly LeaseRef[]): Promise<Claimed[]> {
   const [won] = await sql<ClaimedColumns>`
     with mine as (
-      select ${claimedTaskColumns(leaseTermsOfTask, 'tt.settings')}
+      select ${claimedTaskColumns(leaseTermsOfTask, 'tt.settings')},
+             sum(pawl.estimated_bytes(t.payload) + pawl.estimated_bytes(t.checkpoint))
+               over (rows between unbounded preceding and 1 preceding) as bytes_before
         from unnest(${leases.map(({ id }) => id)}::uuid[], ${leases.map(({ epoch }) => epoch)}::int[]) as won (id, epoch)
         join pawl.task t on t.id = ${viaIndex('won.id')} and t.epoch = won.epoch and t.state in (${held})
         left join pawl.task_type tt on tt.type = t.type
     ), won as (
-      select ${aggregatedColumns} from mine
+      select ${aggregatedColumns} from mine where coalesce(bytes_before, 0) < ${maxRepeatedBytes}::int
     )
     select ${columnsAsJson} from won`
   return tasksFromColumns(won!)
@@ -76,11 +99,8 @@ export async function readHeldTasks(
  * The leases of a worker with this name. `node/pod` also matches its pod alone, unless a worker has exactly that name.
  * They are found through the claims, so the cost depends on the number of all held tasks.
  */
-export async function findLeasesOfWorker(
-  sql: Sql,
-  worker: string,
-): Promise<{ id: string; epoch: number; owner: string }[]> {
-  const rows = await sql<{ id: string; epoch: number; owner: string }>`
+export async function findLeasesOfWorker(sql: Sql, worker: string): Promise<(LeaseRef & { owner: string })[]> {
+  const rows = await sql<LeaseRef & { owner: string }>`
     select t.id, t.epoch, t.owner
       from pawl.claim c cross join unnest(c.ids, c.epochs) as won (id, epoch)
       join pawl.task t on t.id = ${viaIndex('won.id')} and t.epoch = won.epoch and t.state in (${held})

@@ -6,9 +6,8 @@ import { statesOf } from '../../kernel/lifecycle.ts'
 import { taskLifecycle } from '../../kernel/task.ts'
 import { nextTime } from '../driver/clock.ts'
 import { viaIndex } from '../driver/plans.ts'
-import { inList, json, type Literal, list, literal, type Sql } from '../driver/sql.ts'
+import { inList, json, list, literal, type Sql } from '../driver/sql.ts'
 import { leaseTermsOfTask, settingsUnderLease } from './claimed.ts'
-import type { TaskRow } from './read-tasks.ts'
 
 const held = inList(statesOf(taskLifecycle, 'held'))
 
@@ -17,11 +16,29 @@ export interface LeaseRef {
   readonly epoch: number
 }
 
+export interface Success extends LeaseRef {
+  readonly output?: unknown
+  readonly ranMs?: number
+}
+
+/** The columns of a task `t` that succeeds, as `report (id, epoch, output, ran_us)` says. */
+export const succeededColumns = literal(`
+             state       = 'succeeded',
+             seq         = t.seq + case when t.state = 'assigned' then 2 else 1 end,
+             ended_at    = ${nextTime('t').literal},
+             lease_until = null,
+             error       = null,
+             output      = report.output,
+             history     = t.history || case when t.state = 'assigned' then array[
+               row(${nextTime('t', `pawl.clock() - report.ran_us * interval '1 microsecond'`).literal}, t.epoch,
+                   'running', null, null, 'implied', null)::pawl.step] end ||
+               row(${nextTime('t').literal}, t.epoch, 'succeeded', null, null, null, null)::pawl.step`)
+
 /**
  * Ends attempts that succeeded. If the start was never reported, as for short tasks, both transitions are made at once:
  * two events, seq + 2. Returns the items that it did not change: they have files, or are not held under their epoch.
  */
-export async function succeedTasks<Item extends LeaseRef & { output?: unknown; ranMs?: number }>(
+export async function succeedTasks<Item extends Success>(
   sql: Sql,
   items: readonly Item[],
 ): Promise<{ missed: Item[]; stageIds: string[] }> {
@@ -31,16 +48,7 @@ export async function succeedTasks<Item extends LeaseRef & { output?: unknown; r
     -- The tasks succeed. Without a reported start, the start is implied at the time that the worker measured.
     moved as (
       update pawl.task t
-         set state       = 'succeeded',
-             seq         = t.seq + case when t.state = 'assigned' then 2 else 1 end,
-             ended_at    = ${nextTime('t')},
-             lease_until = null,
-             error       = null,
-             output      = report.output,
-             history     = t.history || case when t.state = 'assigned' then array[
-               row(${nextTime('t', `pawl.clock() - report.ran_us * interval '1 microsecond'`)}, t.epoch,
-                   'running', null, null, 'implied', null)::pawl.step] end ||
-               row(${nextTime('t')}, t.epoch, 'succeeded', null, null, null, null)::pawl.step
+         set ${succeededColumns}
         from unnest(${list(items.map(item => item.id))}::uuid[], ${list(items.map(item => item.epoch))}::int[],
                     ${outputs}::json[], ${list(items.map(item => Math.round((item.ranMs ?? 0) * 1000)))}::bigint[])
           as report (id, epoch, output, ran_us)
@@ -84,61 +92,9 @@ export async function succeedTasks<Item extends LeaseRef & { output?: unknown; r
 export async function startTasks(
   sql: Sql,
   items: readonly (LeaseRef & { agoMs?: number })[],
-  workers: readonly string[],
+  workers: readonly (string | null)[],
 ): Promise<{ started: Set<string>; stageIds: string[] }> {
-  const rows = await recordStarts<{ id: string }>(sql, items, workers, idOnly)
-  return { started: new Set(rows.map(({ id }) => id)), stageIds: begunStages(rows) }
-}
-
-/**
- * Like `startTasks`, but returns the started tasks as they would be read. Tasks that were already running are left out.
- */
-export async function startAndReturnTasks(
-  sql: Sql,
-  items: readonly LeaseRef[],
-  worker: string,
-): Promise<{ tasks: TaskRow[]; stageIds: string[] }> {
-  const rows = await recordStarts<TaskRow & { stageId: string | null }>(
-    sql,
-    items,
-    items.map(() => worker),
-    wholeTask,
-  )
-  return { tasks: rows.filter(({ state }) => state !== null), stageIds: begunStages(rows) }
-}
-
-interface ReturnedColumns {
-  readonly returned: Literal
-  readonly columns: Literal
-  readonly from: Literal
-}
-
-const idOnly: ReturnedColumns = { returned: literal(''), columns: literal(''), from: literal('') }
-
-/** The columns of `task_view`. A held task is not a dead letter. */
-const wholeTask: ReturnedColumns = {
-  returned: literal(', t.*'),
-  columns: literal(`, l.queue, moved.type, moved.state, l.priority, moved.seq, moved.round, moved.epoch, moved.failures,
-           moved.losses, moved.careful, moved.partial, moved.run_at, (moved.history[1]).ts as created_at,
-           (moved.history[moved.seq]).ts as changed_at, moved.started_at, moved.ended_at, moved.lease_until,
-           moved.cancel_at, moved.expire_at, moved.keep_until, moved.owner, moved.job_id, moved.stage_id,
-           moved.dedupe_key, moved.correlation_id, moved.traceparent, moved.payload, moved.settings, moved.metadata,
-           moved.progress, moved.checkpoint, moved.output, moved.error, null as dead_letter,
-           pawl.tries(moved.epoch, moved.history) as tries`),
-  from: literal('left join pawl.lane l on l.id = moved.lane_id'),
-}
-
-const begunStages = (rows: readonly { readonly begun: string | null }[]) => [
-  ...new Set(rows.flatMap(({ begun }) => begun ?? [])),
-]
-
-function recordStarts<Row>(
-  sql: Sql,
-  items: readonly (LeaseRef & { agoMs?: number })[],
-  workers: readonly string[],
-  { returned, columns, from }: ReturnedColumns,
-): Promise<(Row & { begun: string | null })[]> {
-  return sql`
+  const rows = await sql<{ id: string; begun: string | null }>`
     with
     -- The tasks that are held under their epoch, locked in the order of their ids.
     locked as materialized (
@@ -160,7 +116,7 @@ function recordStarts<Row>(
                             t.epoch, 'running', null, 'worker:' || locked.worker, 'reported_start', null)::pawl.step
         from locked
        where t.id = ${viaIndex('locked.id')} and locked.state = 'assigned'
-      returning t.id as moved_id, t.seq as moved_to, t.job_id as in_job, t.stage_id as in_stage ${returned}
+      returning t.id as moved_id, t.seq as moved_to, t.job_id as in_job, t.stage_id as in_stage
     ),
     -- Adds the events to the feed.
     feed_entry as (
@@ -180,8 +136,10 @@ function recordStarts<Row>(
     tally_entry as (
       insert into pawl.tally (job_id, stage_id, begun) select in_job, in_stage, tasks from first_start
     )
-    select locked.id, first_start.in_stage as begun ${columns}
-      from locked left join moved on moved_id = locked.id left join first_start using (in_stage) ${from}`
+    select locked.id, first_start.in_stage as begun
+      from locked left join moved on moved_id = locked.id left join first_start using (in_stage)`
+  const begun = new Set(rows.flatMap(row => row.begun ?? []))
+  return { started: new Set(rows.map(({ id }) => id)), stageIds: [...begun] }
 }
 
 export interface LeaseRenewal extends LeaseRef {

@@ -2,7 +2,7 @@
  * Task changes off the hot path. They all work the same way: lock the rows, let the kernel decide on each, write the
  * decisions. The rows stay locked all the time, so the decisions apply to exactly the rows that were read.
  */
-import type { TaskFacts, TaskPatch, TaskStep } from '../../kernel/decide.ts'
+import type { TaskFacts, TaskPatch, TaskStep, Verdict } from '../../kernel/decide.ts'
 import { mayMove, statesOf } from '../../kernel/lifecycle.ts'
 import { resolveSettings, type TaskSettings } from '../../kernel/settings.ts'
 import { type TaskState, taskLifecycle } from '../../kernel/task.ts'
@@ -10,7 +10,8 @@ import { nextTime } from '../driver/clock.ts'
 import { viaIndex } from '../driver/plans.ts'
 import { inList, json, literal, type Sql } from '../driver/sql.ts'
 import { decideFiles } from '../files/artifacts.ts'
-import { appendTally, deltasOf } from '../jobs/tally.ts'
+import { appendTally } from '../jobs/jobs.ts'
+import { longTaskBytes } from './enqueue.ts'
 
 const heldStates = inList(statesOf(taskLifecycle, 'held'))
 const claimable = inList(taskLifecycle.moves.claim.from)
@@ -38,6 +39,8 @@ export interface LockedTask extends TaskFacts {
   readonly leaseUntil: Date | null
   readonly ranSeconds: number | null
   readonly cancelledForSeconds: number | null
+  /** The estimated size of its events. */
+  readonly historyBytes: number
 }
 
 interface LockedRow extends Omit<LockedTask, 'settings' | 'cancelling'> {
@@ -68,7 +71,8 @@ export async function lockTasks(sql: Sql, ids: readonly string[], mode: LockMode
              as lapsed_for_seconds,
            coalesce(t.expire_at <= pawl.clock(), false) as overdue,
            extract(epoch from pawl.clock() - t.started_at)::float8 as ran_seconds,
-           extract(epoch from pawl.clock() - t.cancel_at)::float8 as cancelled_for_seconds
+           extract(epoch from pawl.clock() - t.cancel_at)::float8 as cancelled_for_seconds,
+           pawl.estimated_bytes(t.history)::float8 as history_bytes
       from pawl.task t
       join pawl.lane l on l.id = t.lane_id
       left join pawl.task_type tt on tt.type = t.type
@@ -97,8 +101,22 @@ export interface TaskUpdate {
   readonly steps: readonly TaskStep[]
   /** `edit`: the task's content changes but not its state, so nothing is counted. */
   readonly patch: TaskPatch & { payload?: unknown; metadata?: unknown; dedupeSlot?: string; edit?: true }
-  /** The actor, if it is not the same for all updates. */
-  readonly actor?: string
+  /** The actor, if it is not the same for all updates; null: the worker that holds the lease. */
+  readonly actor?: string | null
+}
+
+/** Locks tasks, lets the kernel decide on each, and writes the decisions. A task whose move is refused stays as it is. */
+export async function decideTasks(
+  sql: Sql,
+  ids: readonly string[],
+  actor: string,
+  decide: (task: LockedTask) => Verdict | undefined,
+): Promise<void> {
+  const updates = (await lockTasks(sql, ids)).flatMap((task): TaskUpdate[] => {
+    const verdict = decide(task)
+    return verdict?.ok ? [{ task, steps: verdict.steps, patch: verdict.patch }] : []
+  })
+  await writeTaskUpdates(sql, updates, actor)
 }
 
 /** The columns of a task `t` that a row `r` of `update_row` changes: by its end state, its steps and its patch `p`. */
@@ -153,7 +171,7 @@ export async function writeTaskUpdates(sql: Sql, updates: readonly TaskUpdate[],
       select * from unnest(${moving.map(({ task }) => task.id)}::uuid[], ${moving.map(({ task }) => task.seq)}::int[],
                            ${moving.map(({ steps }) => json(steps))}::jsonb[], ${moving.map(endState)}::text[],
                            ${moving.map(({ task, patch }) => json(patchJson(task, patch)))}::jsonb[],
-                           ${moving.map(update => update.actor ?? actor)}::text[])
+                           ${moving.map(update => (update.actor === undefined ? actor : update.actor))}::text[])
         as r (id, seq, steps, to_state, p, actor)
     ),
     -- The tasks move. Each is locked and still has the seq that was decided on.
@@ -163,12 +181,13 @@ export async function writeTaskUpdates(sql: Sql, updates: readonly TaskUpdate[],
         from update_row r
        where t.id = ${viaIndex('r.id')} and t.seq = r.seq
       returning t.id, t.lane_id, t.run_at, t.type, t.careful, t.epoch, t.seq, t.state, t.owner, t.expire_at, t.failures,
-                t.losses, t.correlation_id, t.job_id, t.stage_id, t.error, t.ended_at, t.history, r.p, r.steps
+                t.losses, t.correlation_id, t.job_id, t.stage_id, t.error, t.ended_at, t.history, r.p, r.steps,
+                pawl.estimated_bytes(t.payload) + pawl.estimated_bytes(t.checkpoint) as bytes
     ),
     -- Tasks that may be claimed again enter the queue.
     due_entry as (
-      insert into pawl.due (lane_id, run_at, id, ids, careful, type)
-      select lane_id, run_at, id, array[id], careful, type
+      insert into pawl.due (lane_id, run_at, id, ids, careful, type, bytes)
+      select lane_id, run_at, id, array[id], careful, type, case when bytes > ${longTaskBytes} then bytes end
         from moved where state in (${claimable}) and p ? 'runInSeconds'
     ),
     -- Tasks of a new round get a new time to live.
@@ -204,7 +223,10 @@ export async function writeTaskUpdates(sql: Sql, updates: readonly TaskUpdate[],
     )
     select id from moved`
   if (written.length !== moving.length) throw new Error('a locked task moved under its lock')
-  await appendTally(sql, moving.filter(({ patch }) => patch.edit !== true).flatMap(deltasOf))
+  await appendTally(
+    sql,
+    moving.filter(({ patch }) => patch.edit !== true),
+  )
   await decideFilesOfEndedAttempts(sql, moving)
 }
 
@@ -251,7 +273,7 @@ function patchJson(task: LockedTask, patch: TaskUpdate['patch']) {
   }
 }
 
-/** The stages whose counts these updates have changed. The caller must drive their jobs. */
+/** The stages whose counts these updates have changed. The caller must advance their jobs. */
 export function stagesOfUpdates(updates: readonly TaskUpdate[]): string[] {
   return [
     ...new Set(

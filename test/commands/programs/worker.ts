@@ -8,8 +8,10 @@ export interface CommandWorkerProgram {
   readonly database: string
   readonly schema: string
   readonly folder: string
+  /** Commands at once. Default 4. */
+  readonly concurrency?: number
 }
 
-const { database, schema, folder }: CommandWorkerProgram = JSON.parse(process.argv[2]!)
+const { database, schema, folder, concurrency = 4 }: CommandWorkerProgram = JSON.parse(process.argv[2]!)
 const engine = await openEngine({ database, schema, migrate: false, connections: 2 })
-startWorker(engine, [commandTask({ files: shelf(), folder })], { waitSeconds: 1, concurrency: 4 })
+startWorker(engine, [commandTask({ files: shelf(), folder })], { waitSeconds: 1, concurrency })

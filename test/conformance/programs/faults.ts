@@ -20,7 +20,7 @@ const hears = (change: (answer: SyncAnswer) => Partial<SyncAnswer>): Planted => 
   },
 })
 
-const says = (change: (request: SyncRequest) => Partial<SyncRequest>): Planted => ({
+const altered = (change: (request: SyncRequest) => Partial<SyncRequest>): Planted => ({
   sync: (request, send) => send({ ...request, ...change(request) }),
 })
 
@@ -71,18 +71,18 @@ export const faults: Readonly<Record<string, Planted>> = {
   'dies-with-the-server': {
     sync: (request, send) => send(request).catch(() => process.exit(1)),
   },
-  'loses-what-errors-say': says(({ settled }) =>
+  'loses-what-errors-say': altered(({ settled }) =>
     settled === undefined
       ? {}
       : { settled: settled.map(({ error, ...item }) => (error ? { ...item, error: { message: 'failed' } } : item)) },
   ),
-  'loses-the-output': says(({ settled }) =>
+  'loses-the-output': altered(({ settled }) =>
     settled === undefined ? {} : { settled: settled.map(({ output: _, ...item }) => item) },
   ),
   'has-no-session': {
     sync: ({ session: _, syncId: __, ...request }, send) => send(request),
   },
-  'asks-all-the-time': says(() => ({ waitSeconds: 0 })),
+  'asks-all-the-time': altered(() => ({ waitSeconds: 0 })),
   'hides-starts': {
     sync: ({ started: _, ...request }, send) => send(request),
   },

@@ -1,0 +1,212 @@
+/**
+ * How to recognise the transaction of each library, and how to send statements in it. One entry per library. Libraries
+ * are recognised by their methods, because none of them is imported.
+ */
+import { Problem } from '../../kernel/problem.ts'
+import type * as transactions from '../../kernel/transactions.ts'
+
+type Values = readonly (string | null)[]
+
+/** Statements in an open transaction. */
+export interface Statements {
+  /** Runs one statement with `$1` parameters and returns its rows, as the library delivers them. */
+  query(text: string, values: Values): PromiseLike<unknown>
+  /** Runs several statements without parameters or results. Default: `query`. */
+  script?(text: string): PromiseLike<unknown>
+  /**
+   * Runs `work` in a savepoint of the library, for libraries that roll back the whole transaction after any error
+   * outside of one. Default: SAVEPOINT statements.
+   */
+  savepoint?<T>(work: (inner: Statements) => Promise<T>): Promise<T>
+}
+
+interface Library {
+  readonly name: string
+  /** Tells the user which object to pass. */
+  readonly pass: string
+  /** Whether the object comes from this library. It need not be a transaction. */
+  recognizes(given: Given): boolean
+  /** Why the object is no open transaction; undefined: it may be one. */
+  fault?(given: Given): string | undefined
+  statements(given: Given): Statements
+}
+
+/** An object of unknown origin. */
+type Given = Readonly<Record<string, unknown>>
+
+/** Whether the object has all of these methods. */
+const has = (given: Given, ...methods: readonly string[]) => methods.every(name => typeof given[name] === 'function')
+
+const isFunction = (given: Given) => typeof given === 'function'
+
+const libraries: readonly Library[] = [
+  {
+    name: 'postgres.js',
+    pass: 'the `sql` that `sql.begin(async sql => …)` passes to your function',
+    recognizes: given => isFunction(given) && has(given, 'unsafe'),
+    fault: given => (has(given, 'savepoint') ? undefined : 'it is not the `sql` of a transaction'),
+    statements: given => postgresJs(given as unknown as transactions.PostgresJsTransaction),
+  },
+  {
+    name: 'Knex',
+    pass: 'the `trx` that `knex.transaction` passes or returns',
+    recognizes: given => isFunction(given) && has(given, 'raw', 'transaction'),
+    fault(given) {
+      if (given.isTransaction !== true) return 'it is a `knex` instance, not a transaction'
+      return (given as unknown as transactions.KnexTransaction).isCompleted() ? hasEnded : undefined
+    },
+    statements: given => knex(given as unknown as transactions.KnexTransaction),
+  },
+  {
+    name: 'MikroORM',
+    pass: 'the `em` that `em.transactional(async em => …)` passes to your function, or an `em` after `em.begin()`',
+    recognizes: given => has(given, 'getTransactionContext', 'isInTransaction'),
+    fault: given => {
+      const em = given as unknown as transactions.MikroOrmTransaction
+      if (!em.isInTransaction()) return 'it is an EntityManager outside of a transaction'
+      const { library, fault } = findLibrary(em.getTransactionContext())
+      return library === undefined ? 'its connection is not one of PostgreSQL' : fault
+    },
+    statements: given => {
+      const inner = (given as unknown as transactions.MikroOrmTransaction).getTransactionContext()
+      return findLibrary(inner).library!.statements(inner as Given)
+    },
+  },
+  {
+    name: 'Prisma',
+    pass: 'the `tx` that `prisma.$transaction(async tx => …)` passes to your function',
+    recognizes: given => has(given, '$queryRawUnsafe', '$executeRawUnsafe'),
+    fault: given => (has(given, '$connect') ? 'it is a PrismaClient, not a transaction' : undefined),
+    statements: given => prisma(given as unknown as transactions.PrismaTransaction),
+  },
+  {
+    name: 'Kysely',
+    pass: 'the `trx` that `db.transaction().execute(async trx => …)` passes to your function',
+    recognizes: given => has(given, 'executeQuery', 'getExecutor'),
+    fault: given => (given.isTransaction === true ? undefined : 'it is a Kysely instance, not a transaction'),
+    statements: given => kysely(given as unknown as transactions.KyselyTransaction),
+  },
+  {
+    name: 'Drizzle',
+    pass: 'the `tx` that `db.transaction(async tx => …)` passes to your function',
+    recognizes: given => has(given, 'execute', 'transaction') && typeof given.session === 'object',
+    fault: given => (has(given, 'rollback') ? undefined : 'it is a database, not a transaction'),
+    statements: given => drizzle(given as unknown as DrizzleInternals),
+  },
+  {
+    name: 'TypeORM',
+    pass: 'the `manager` that `dataSource.transaction(async manager => …)` passes to your function, or a QueryRunner after `startTransaction()`',
+    recognizes: given =>
+      has(given, 'withRepository') || has(given, 'startTransaction') || has(given, 'createQueryRunner'),
+    fault(given) {
+      if (has(given, 'createQueryRunner')) return 'it is a DataSource, not a transaction'
+      const runner = queryRunnerOf(given)
+      if (runner === undefined) return 'it is an EntityManager outside of a transaction'
+      return runner.isTransactionActive ? undefined : 'its transaction has not begun, or has ended'
+    },
+    statements: given => ({ query: (text, values) => queryRunnerOf(given)!.query(text, [...values]) }),
+  },
+  {
+    name: 'pg',
+    pass: 'a client from `pool.connect()`, after `BEGIN`',
+    recognizes: given => has(given, 'query') && (has(given, 'escapeLiteral') || isPool(given)),
+    fault: given =>
+      isPool(given) ? 'it is a pool, which may send every statement through another connection' : undefined,
+    statements: given => pg(given as unknown as transactions.PgTransaction),
+  },
+]
+
+const hasEnded = 'it was committed or rolled back'
+
+const isPool = (given: Given) => has(given, 'connect') && typeof given.totalCount === 'number'
+
+interface QueryRunner extends transactions.TypeOrmQueryRunner {}
+
+const queryRunnerOf = (given: Given) =>
+  (has(given, 'startTransaction') ? given : given.queryRunner) as unknown as QueryRunner | undefined
+
+function pg(client: transactions.PgTransaction): Statements {
+  return { query: (text, values) => client.query(text, [...values]) }
+}
+
+function postgresJs(sql: transactions.PostgresJsTransaction): Statements {
+  return {
+    query: (text, values) => sql.unsafe(text, [...values]),
+    savepoint: work =>
+      sql.savepoint(((inner: transactions.PostgresJsTransaction) => work(postgresJs(inner))) as never) as ReturnType<
+        typeof work
+      >,
+  }
+}
+
+/** Knex numbers its parameters itself, in the order of their question marks. Ours are in the same order. */
+function knex(trx: transactions.KnexTransaction): Statements {
+  const escaped = (text: string) => text.replaceAll('?', '\\?')
+  return {
+    query: (text, values) => trx.raw(escaped(text).replace(/\$\d+/g, '?'), values as never),
+    script: text => trx.raw(escaped(text), [] as never),
+  }
+}
+
+function prisma(tx: transactions.PrismaTransaction): Statements {
+  return {
+    query: (text, values) => tx.$queryRawUnsafe(text, ...values),
+    script: text => tx.$executeRawUnsafe(text),
+  }
+}
+
+function kysely(trx: transactions.KyselyTransaction): Statements {
+  return {
+    query(text, values) {
+      const fragment = { kind: 'RawNode', sqlFragments: [text], parameters: [] }
+      const compiled = { sql: text, parameters: values, query: fragment, queryId: { queryId: 'pawl' } }
+      return trx.executeQuery(compiled as never)
+    },
+  }
+}
+
+/** Drizzle runs text with parameters only through the session that all its drivers have. */
+interface DrizzleInternals extends transactions.DrizzleTransaction {
+  readonly session: {
+    prepareQuery(
+      query: { sql: string; params: Values },
+      fields: undefined,
+      name: undefined,
+      isArray: false,
+    ): {
+      execute(): Promise<unknown>
+    }
+  }
+}
+
+function drizzle(tx: DrizzleInternals): Statements {
+  return {
+    query: (text, values) =>
+      tx.session.prepareQuery({ sql: text, params: [...values] }, undefined, undefined, false).execute(),
+    savepoint: work =>
+      tx.transaction(((inner: DrizzleInternals) => work(drizzle(inner))) as never) as ReturnType<typeof work>,
+  }
+}
+
+function findLibrary(given: unknown): { library?: Library; fault?: string | undefined } {
+  if ((typeof given !== 'object' && typeof given !== 'function') || given === null) return {}
+  const library = libraries.find(one => one.recognizes(given as Given))
+  return library === undefined ? {} : { library, fault: library.fault?.(given as Given) }
+}
+
+/** Returns the statements of a library's transaction. Throws if the object is none, or one that has ended. */
+export function statementsOf(given: unknown): Statements {
+  const { library, fault } = findLibrary(given)
+  if (library === undefined) {
+    const accepted = libraries.map(({ name }) => name).join(', ')
+    throw new Problem('TRANSACTION_UNKNOWN', { given: kindOf(given), accepted: `engine.transaction, ${accepted}` })
+  }
+  if (fault === undefined) return library.statements(given as Given)
+  throw new Problem('TRANSACTION_NOT_OPEN', { library: library.name, why: fault, pass: library.pass })
+}
+
+function kindOf(given: unknown): string {
+  if (typeof given !== 'object' || given === null) return given === null ? 'null' : typeof given
+  const { name } = given.constructor ?? {}
+  return name === undefined || name === 'Object' ? `object with ${Object.keys(given).slice(0, 10).join(', ')}` : name
+}
