@@ -10,16 +10,19 @@ import { spawn } from 'node:child_process'
 import type { Socket } from 'node:net'
 
 /**
- * Each line is a slot and its group; an empty group frees the slot. A line that is cut short, because this process died
- * while it wrote it, is ignored: its command has not started.
+ * Each argument is a slot and the group in it when the guard was started, so that a guard knows them from its first
+ * moment. Each line that it reads is a slot and its group; an empty group frees the slot. A line that is cut short,
+ * because this process died while it wrote it, is ignored: its command has not started.
  */
 const guardScript = `
   trap '' HUP INT TERM QUIT
   last=-1
-  while read -r slot group; do
-    eval "group$slot=$group"
-    [ "$slot" -le "$last" ] || last=$slot
-  done
+  learn() {
+    eval "group$1=$2"
+    [ "$1" -le "$last" ] || last=$1
+  }
+  for entry; do learn "\${entry%:*}" "\${entry#*:}"; done
+  while read -r slot group; do learn "$slot" "$group"; done
   while [ "$last" -ge 0 ]; do
     eval "group=\\$group$last"
     [ -z "$group" ] || kill -s KILL -- "-$group"
@@ -109,14 +112,15 @@ function startGuard(): void {
   child.unref()
   pipe.unref()
   guards.add(guard)
-  void guard.tell(groups.map((_, slot) => lineOf(slot)).join(''))
 }
 
 /** With an empty environment, because commands could read the environment of the guard. */
 function spawnGuard() {
   try {
     const stdio = ['pipe', 'ignore', 'ignore'] as const
-    const child = spawn(sh, ['-c', guardScript, guardName], { detached: true, cwd: '/', env: {}, stdio: [...stdio] })
+    const known = groups.flatMap((group, slot) => (group === undefined ? [] : [`${slot}:${group}`]))
+    const args = ['-c', guardScript, guardName, ...known]
+    const child = spawn(sh, args, { detached: true, cwd: '/', env: {}, stdio: [...stdio] })
     return child.on('error', () => {})
   } catch {
     return undefined

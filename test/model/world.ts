@@ -3,7 +3,9 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import type { TestContext } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
+import type { Context } from '../../src/engine/context.ts'
 import type { Engine } from '../../src/engine/engine.ts'
+import { noClaimHints } from '../../src/engine/tasks/claim-hints.ts'
 import type { EventView } from '../../src/protocol/tasks/tasks.ts'
 import { type Fresh, fresh } from '../harness/fresh.ts'
 import { typed, workers } from './commands.ts'
@@ -21,8 +23,8 @@ export async function inWorld(live: (world: World) => Promise<void>): Promise<vo
   const lifetime = { after: (end: () => Promise<void>) => void ends.push(end) }
   const opened = await fresh(lifetime as unknown as TestContext)
   try {
-    // A hint may hide a task for a second; the claims of the model are exact.
-    Object.assign(opened.engine.context, { hints: { current: () => [], learn: () => {} } })
+    // On a slow machine a hint may hide a task for a few seconds. The claims of the model are exact.
+    Object.assign(opened.engine.context, { claimHints: noClaimHints } satisfies Partial<Context>)
     const { retry, ...settings } = typed
     const model = newModel(Date.UTC(2030, 0, 1), { typed: { ...settings, ...retry } as Model['types'][string] })
     const world = { ...opened, model, sessionIds: workers.map(() => randomUUID()), syncIds: workers.map(() => 0) }
