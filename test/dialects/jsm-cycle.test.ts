@@ -106,7 +106,7 @@ test(`${jobs} jobs with retries, errors for good and dead letters that are mende
       await server.dieAndComeBack()
     }
   }
-  const ending = eventually('all have ended', async () => (await endedNow()).length === jobs, 120).finally(() => {
+  const ending = eventually('all have ended', async () => (await endedNow()).length === jobs).finally(() => {
     isOver = true
   })
   const crew = Array.from({ length: workers }, (_, n) => `worker-${n}`)
