@@ -6,7 +6,7 @@ import { type Engine, openEngine, type PawlOptions } from '../../src/engine/engi
 import type { SyncAnswer, SyncRequest } from '../../src/protocol/tasks/sync.ts'
 import type { Sql } from '../../src/store/driver/sql.ts'
 import { type DatabaseName, database } from './databases.ts'
-import { describeSchema, returnSchema, takeSchema } from './schemas.ts'
+import { describeSchema, dropSchema, returnSchema, takeSchema } from './schemas.ts'
 import { sharedStore } from './stores.ts'
 
 export interface Fresh {
@@ -46,7 +46,7 @@ export async function fresh(t: TestContext, options: FreshOptions = {}): Promise
     } finally {
       await engine.close()
       if (known !== undefined && mayStay && isSound) await returnSchema(store.driver, known)
-      else await store.driver.script(`drop schema "${schema}" cascade`)
+      else await dropSchema(store.driver, schema)
     }
   })
   return {

@@ -33,7 +33,7 @@ export async function takeSchema(driver: Driver): Promise<Schema | undefined> {
   const schema = unused.get(driver)?.pop()
   if (schema === undefined) return undefined
   if ((await fingerprint(driver, schema.name)) !== schema.print) {
-    await driver.script(`drop schema if exists "${schema.name}" cascade`)
+    await dropSchema(driver, schema.name)
     return takeSchema(driver)
   }
   await driver.script(schema.refill)
@@ -50,8 +50,18 @@ export async function describeSchema(driver: Driver, name: string): Promise<Sche
 /** Call when everything that the test started has ended. */
 export async function returnSchema(driver: Driver, schema: Schema): Promise<void> {
   inUse.delete(schema.name)
-  if (shared.delete(schema.name)) return driver.script(`drop schema if exists "${schema.name}" cascade`)
+  if (shared.delete(schema.name)) return dropSchema(driver, schema.name)
   unused.set(driver, [...(unused.get(driver) ?? []), schema])
+}
+
+/** A statement of a process that was killed may still run, and deadlock with this one. */
+export async function dropSchema(driver: Driver, name: string, triesLeft = 5): Promise<void> {
+  try {
+    await driver.script(`drop schema if exists "${name}" cascade`)
+  } catch (error) {
+    if (triesLeft === 1 || (error as { code?: string }).code !== '40P01') throw error
+    await dropSchema(driver, name, triesLeft - 1)
+  }
 }
 
 function markUsed(name: string): void {

@@ -16,6 +16,7 @@ import type { JobView } from '../../src/protocol/jobs/jobs.ts'
 import { movableClock } from '../../src/store/driver/clock.ts'
 import { dice, seed } from '../harness/dice.ts'
 import { type Fresh, fresh } from '../harness/fresh.ts'
+import { retryingWhenBusy } from '../harness/retrying.ts'
 import { babysit, type Crowd, chores, operate, work } from './graph-crowd.ts'
 import { jobFaults, openJobs } from './job-rules.ts'
 import { randomJob } from './random-job.ts'
@@ -53,7 +54,8 @@ async function tell(t: TestContext, { engine, sql }: Fresh, engines: readonly En
 }
 
 function openEngines({ url, schema }: Fresh, count: number): Promise<Engine[]> {
-  const open = () => openEngine({ database: url!, schema, connections: 2, migrate: false })
+  const open = async () =>
+    retryingWhenBusy(await openEngine({ database: url!, schema, connections: 2, migrate: false }))
   return Promise.all(Array.from({ length: count }, open))
 }
 

@@ -10,6 +10,7 @@ import { movableClock } from '../../src/store/driver/clock.ts'
 import { needsServer } from '../harness/databases.ts'
 import { type Dice, dice, seed } from '../harness/dice.ts'
 import { type Fresh, fresh } from '../harness/fresh.ts'
+import { retryingWhenBusy } from '../harness/retrying.ts'
 import { allTasks, checkReplay } from '../model/replay.ts'
 
 const workers = ['ada', 'bob', 'cy', 'dot', 'eve']
@@ -25,7 +26,7 @@ test(
     const open = async () => {
       const made = await openEngine({ database: url!, schema, connections: 2, migrate: false })
       t.after(() => made.close())
-      return made
+      return retryingWhenBusy(made)
     }
     const chance = dice(seed)
     const queued = await engine.enqueueMany(Array.from({ length: 1000 }, (_, n) => newTask(chance, n)))
