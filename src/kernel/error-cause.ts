@@ -22,7 +22,7 @@ export interface CauseLimits {
 export const causeLimits: CauseLimits = { count: 20, depth: 8, characters: 40_000 }
 
 /** Maximum length of the message and of the stack of each error that a handler throws. */
-export const longestText = 10_000
+const longestText = 10_000
 const longestName = 200
 
 /**
