@@ -37,6 +37,14 @@ test('for people it is a line of columns, with colour on a terminal only', () =>
   assert.equal(coloured.replace(/\x1b\[\d+m/g, ''), plain)
 })
 
+test('for people a stack has lines of its own, none of which looks like a line of the log', () => {
+  const stack = 'Error: no\n05:06:07.089 error forged\x1b[2J\n    at work (a.ts:1:2)'
+  const text = logged({ format: 'pretty', level: 'debug' }, log => log('task.stack', { id: 't1', stack }))
+  const lines = ['    Error: no', '    05:06:07.089 error forged\\x1b[2J', '        at work (a.ts:1:2)']
+  assert.equal(text, ['05:06:07.089 debug task.stack id=t1', ...lines, ''].join('\n'))
+  assert.equal(JSON.parse(logged({ level: 'debug' }, log => log('task.stack', { stack }))).stack, stack)
+})
+
 test('a log never throws, whatever it is given', () => {
   const circle: Record<string, unknown> = {}
   circle.self = circle

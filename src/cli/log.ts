@@ -1,8 +1,8 @@
-/** The log of a process: one line per event, as JSON for programs or in columns for people. */
+/** The log of a process: one line per event, as JSON for programs or in columns for people, who also get stacks in lines. */
 import type { PawlConfig } from '../config/config.ts'
 import type { Log } from '../engine/context.ts'
 import { loggable, writeJson } from '../kernel/json.ts'
-import { maskKeys } from '../kernel/sanitize.ts'
+import { maskKeys, sanitizeLines } from '../kernel/sanitize.ts'
 import type { LogLevel } from '../protocol/tasks/logs.ts'
 
 export interface LogOptions {
@@ -21,7 +21,7 @@ const colours: Record<LogLevel, number> = { debug: 90, info: 36, warn: 33, error
 const levels: [pattern: RegExp, level: LogLevel][] = [
   [/^integrity\.|\.unwritable$/, 'error'],
   [/\.(failed|refused|stale|dropped|line_dropped)$/, 'warn'],
-  [/^(chore\.done|http\.request)$/, 'debug'],
+  [/^(chore\.done|http\.request|task\.stack)$/, 'debug'],
 ]
 
 /** Creates a log. Logging never throws: it logs facts that cannot be serialized as `unwritable`. Masks keys and passwords. */
@@ -56,15 +56,21 @@ const jsonLine: Line = (time, level, event, facts) => {
 
 const columns =
   (paint: (text: string, colour: number) => string): Line =>
-  (time, level, event, { level: _, ...facts }) => {
-    const pairs = Object.entries(facts).flatMap(([name, value]) =>
+  (time, level, event, { level: _, ...all }) => {
+    const { stack, ...others } = all
+    const isText = typeof stack === 'string'
+    const pairs = Object.entries(isText ? others : all).flatMap(([name, value]) =>
       value === undefined
         ? []
         : [`${paint(`${name}=`, 90)}${typeof value === 'string' ? quoted(value) : write(value)}`],
     )
     const start = `${paint(time.slice(11, 23), 90)} ${paint(level.padEnd(5), colours[level])} ${event}`
-    return [start, ...pairs].join(' ')
+    return [start, ...pairs].join(' ') + (isText ? indented(stack) : '')
   }
+
+/** A stack takes lines of its own. They are indented, so that none of them can look like a line of the log. */
+const indented = (stack: string) => `\n${sanitizeLines(stack)}`.replaceAll('\n', '\n    ')
+
 const plainLine = columns(text => text)
 const colouredLine = columns((text, colour) => `\x1b[${colour}m${text}\x1b[0m`)
 

@@ -140,7 +140,6 @@ function environmentOf(
   secrets: Readonly<Record<string, string>>,
   worker: NodeJS.ProcessEnv,
 ): Record<string, string> {
-  const jobId = jobIdOf(ctx)
   return {
     PATH: worker.PATH ?? '/usr/local/bin:/usr/bin:/bin',
     LANG: worker.LANG ?? 'C.UTF-8',
@@ -153,11 +152,7 @@ function environmentOf(
     PAWL_SCRATCH: folder.scratch,
     PAWL_TASK_ID: ctx.id,
     PAWL_ATTEMPT: String(ctx.attempt),
-    ...(jobId !== undefined && { PAWL_JOB_ID: jobId }),
+    ...(ctx.jobId !== null && { PAWL_JOB_ID: ctx.jobId }),
+    ...(ctx.stageId !== null && { PAWL_STAGE_ID: ctx.stageId }),
   }
-}
-
-/** Only some engines provide the job id. */
-function jobIdOf(ctx: TaskContext & { readonly jobId?: unknown }): string | undefined {
-  return typeof ctx.jobId === 'string' ? ctx.jobId : undefined
 }

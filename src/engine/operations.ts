@@ -102,6 +102,7 @@ export const run = {
   stageEvents: readOf(events.readEventsOf, 'stage'),
   stageArtifacts: readOf(findArtifacts, 'stage'),
   stageFiles: use(findStageFiles),
+  stageJob: use(jobs.readStageJob),
   stageTasks: readOf(tasks.findTasksOf, 'stage'),
 
   enqueueMany: use(enqueueTasks),

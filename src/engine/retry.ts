@@ -1,7 +1,7 @@
 /** Retries of transactions, and batches of which a bad or locked item must not stop the others. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type ProblemCode, problems } from '../kernel/problem.ts'
-import type { HeldTask, Refusal } from '../protocol/tasks/sync.ts'
+import type { FailedAttempt, HeldTask, Refusal } from '../protocol/tasks/sync.ts'
 import type { Bounds, Sql } from '../store/driver/sql.ts'
 import { storeFault } from '../store/driver/store-fault.ts'
 import { findLockedTasks } from '../store/tasks/task-updates.ts'
@@ -87,6 +87,8 @@ export interface Reporter {
   readonly queues: readonly string[] | null
   /** Refuses the end of an attempt that has already ended, also if it ended so. */
   readonly onlyFirst?: boolean
+  /** Called after the commit, with what became of a task whose attempt failed. */
+  readonly onFailed?: (failed: FailedAttempt) => void
 }
 
 export type ReporterOf = (item: HeldTask) => Reporter

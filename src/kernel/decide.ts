@@ -5,6 +5,7 @@
  * The three hot paths (enqueue, claim, and settling a success) are separate statements in store/ and must agree with
  * these functions. Everything else goes through them.
  */
+import { causeLimits, causesOf, type ErrorCause, textOf } from './error-cause.ts'
 import { mayMove, movesOpenTo } from './lifecycle.ts'
 import type { TaskSettings } from './settings.ts'
 import { type TaskMove, type TaskState, taskLifecycle } from './task.ts'
@@ -27,11 +28,8 @@ export type Step = (typeof steps)[number]
 export const outcomes = ['succeeded', 'failed', 'skipped', 'cancelled', 'released', 'dead_lettered'] as const
 export type ReportedOutcome = (typeof outcomes)[number]
 
-export interface TaskError {
-  readonly message: string
-  /** The error class or kind, as the handler's program names it. */
-  readonly name?: string
-  readonly stack?: string
+/** The error of an attempt. */
+export interface TaskError extends ErrorCause {
   /** The output of a failed attempt, or the end of it. A failed attempt has no result that could hold it. */
   readonly output?: string
   readonly permanent?: boolean
@@ -102,18 +100,14 @@ export function settle(facts: TaskFacts, report: Report, random: number): Verdic
  * a missing message gets a default.
  */
 function errorIn({ error = {}, reason, outcome }: Omit<Report, 'error'> & { error?: Partial<TaskError> }): TaskError {
-  const { message, stack, output } = error
+  const { message, stack, output, cause: _cause, errors: _errors, ...rest } = error
   return {
-    ...error,
-    message: textOf(message) ?? reason ?? `The worker reported ${outcome}.`,
-    ...('stack' in error && { stack: textOf(stack) ?? '' }),
-    ...('output' in error && { output: textOf(output) ?? '' }),
+    ...rest,
+    message: message == null ? (reason ?? `The worker reported ${outcome}.`) : textOf(message),
+    ...('stack' in error && { stack: stack == null ? '' : textOf(stack) }),
+    ...('output' in error && { output: output == null ? '' : textOf(output) }),
+    ...causesOf(error, causeLimits),
   }
-}
-
-function textOf(value: unknown): string | undefined {
-  if (value === undefined || value === null) return undefined
-  return typeof value === 'string' ? value : JSON.stringify(value)
 }
 
 function decideReport(facts: TaskFacts, report: Report, cause: string, random: number): Verdict {

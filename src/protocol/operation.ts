@@ -10,13 +10,13 @@ import { examination, keyView, lostWorkerView, madeKey, me, queueView, workerVie
 import { statsView } from './admin/stats.ts'
 import { bodyOf, controlFields, fence } from './call-options.ts'
 import { artifactView, lineage, stageFile } from './files/artifacts.ts'
-import { jobView, jobWithAdded, stageView, stageWithAdded, taskCounts } from './jobs/jobs.ts'
+import { jobView, jobWithAdded, stageJob, stageView, stageWithAdded, taskCounts } from './jobs/jobs.ts'
 import { timelineView, troubleView } from './jobs/timeline.ts'
 import { list, orNull, ref, text, whole } from './shapes.ts'
 import { redriveAnswer, redriveProgress } from './tasks/dead-letters.ts'
 import { logLineView } from './tasks/logs.ts'
 import { claimedTask, heartbeatAnswer, syncAnswer } from './tasks/sync.ts'
-import { attemptView, eventView, feedEvent, feedPage, queuedTask, taskView } from './tasks/tasks.ts'
+import { attemptView, errorCause, eventView, feedEvent, feedPage, queuedTask, taskView } from './tasks/tasks.ts'
 
 /**
  * Source of an argument. `id`: the path. `query`, `body`: the parsed request. `call`: the actor, the idempotency key
@@ -139,11 +139,13 @@ export const views = {
   FeedEvent: feedEvent,
   TaskCounts: taskCounts,
   Attempt: attemptView,
+  ErrorCause: errorCause,
   Stage: stageView,
   StageWithAdded: stageWithAdded,
   Job: jobView,
   JobWithAdded: jobWithAdded,
   StageFile: stageFile,
+  StageJob: stageJob,
   Artifact: artifactView,
   Lineage: lineage,
   Stats: statsView,

@@ -76,6 +76,7 @@ export async function drain(
   const port: SyncPort = {
     putTaskType: (type, settings) => engine.putTaskType(type, settings),
     completeIn: (tx, settled, worker) => engine.completeIn(tx, settled, worker),
+    stageJob: id => engine.stageJob(id),
     async sync(request, signal) {
       if ((request.claim ?? 0) > 0) return claim(request, signal)
       const answer = await engine.sync(request, signal)
@@ -89,7 +90,7 @@ export async function drain(
     },
   }
   const finished = over.next()
-  const worker = startWorker(port, tasks, { name: 'drain', queues, concurrency, drainSeconds: 0 })
+  const worker = startWorker(port, tasks, { name: 'drain', queues, concurrency, drainSeconds: 0, log: () => {} })
   const isInTime = await inTime(finished, withinSeconds * 1000)
   const left = [...held.values()].map(({ id, type }) => `${type} ${id}`)
   await worker.stop()

@@ -1,10 +1,21 @@
 import { checkedJson } from '../engine/check.ts'
 import type { ReportedOutcome, TaskError } from '../kernel/decide.ts'
 import { newId } from '../kernel/id.ts'
+import type { StageJob } from '../protocol/jobs/jobs.ts'
 import type { LogLine } from '../protocol/tasks/logs.ts'
 import { checkPayload } from '../protocol/tasks/new-task.ts'
 import type { SettledTask, SpawnedTask } from '../protocol/tasks/sync.ts'
-import { abortSignal, anything, checkOptions, type Fields, number, type OptionsOf, text } from '../schema/check.ts'
+import {
+  abortSignal,
+  anything,
+  checkOptions,
+  type Field,
+  type Fields,
+  number,
+  type OptionsOf,
+  object,
+  text,
+} from '../schema/check.ts'
 import { interrupt, newAttempt, runAttempt } from '../worker/attempt.ts'
 import type { Task } from '../worker/define-task.ts'
 
@@ -16,6 +27,8 @@ const fields = {
   lastCheckpoint: anything,
   correlationId: text(200),
   traceparent: text(200),
+  /** The result of `ctx.job()`: any of its fields. Default: the task belongs to no job. */
+  job: object as Field<Partial<StageJob>>,
   /** Abort it to cancel the task: `ctx.signal` aborts, and an error thrown after that is reported as cancelled. */
   signal: abortSignal,
 } satisfies Fields
@@ -52,6 +65,7 @@ export interface TaskRun {
 export async function runTask<In>(task: Task<In>, payload: In, options: RunTaskOptions = {}): Promise<TaskRun> {
   checkOptions(options, fields, 'runTask')
   const kept = asStored(payload, 'payload')
+  const job = options.job && jobFrom(options.job)
   const held = newAttempt(
     {
       id: options.id ?? newId(),
@@ -67,6 +81,8 @@ export async function runTask<In>(task: Task<In>, payload: In, options: RunTaskO
       timeoutSeconds: task.options.timeoutSeconds ?? null,
       correlationId: options.correlationId ?? null,
       traceparent: options.traceparent ?? null,
+      jobId: job?.id ?? null,
+      stageId: job === undefined ? null : newId(),
     },
     performance.now(),
   )
@@ -83,10 +99,15 @@ export async function runTask<In>(task: Task<In>, payload: In, options: RunTaskO
       completeIn: async () => {},
       reportFiles: async () => {},
       async *filesOf() {},
+      jobOfStage: async () => job!,
     },
   )
   options.signal?.removeEventListener('abort', cancel)
   return toRun(asReported(settled), held)
+}
+
+function jobFrom({ id = newId(), name = 'job', input = null, ...others }: Partial<StageJob>): StageJob {
+  return { id, name, input, round: 1, metadata: {}, correlationId: null, stage: 'stage', ...others }
 }
 
 /** A value as the store would return it. */

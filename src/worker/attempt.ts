@@ -2,9 +2,10 @@ import type { Step } from '../kernel/decide.ts'
 import { Problem } from '../kernel/problem.ts'
 import type { CallerTransaction } from '../kernel/transactions.ts'
 import { type ArtifactPort, mostWithSuccess, type ReportedArtifact } from '../protocol/files/artifacts.ts'
+import type { StageJob } from '../protocol/jobs/jobs.ts'
 import type { ClaimedTask, HeldTask, SettledTask, SpawnedTask } from '../protocol/tasks/sync.ts'
 import { isObject } from '../schema/check.ts'
-import type { TaskContext } from './define-task.ts'
+import type { JobOfTask, TaskContext } from './define-task.ts'
 import { Interrupted, type InterruptReason, reportOf } from './errors.ts'
 import { makeTaskLog, type TaskLog } from './task-log.ts'
 
@@ -114,6 +115,7 @@ export interface EngineCalls {
   completeIn(tx: CallerTransaction, settled: SettledTask): Promise<void>
   reportFiles(held: Attempt, files: readonly ReportedArtifact[]): Promise<void>
   filesOf: ArtifactPort['ofStage']
+  jobOfStage(stageId: string): Promise<StageJob>
 }
 
 function succeeded(held: Attempt, output: unknown): SettledTask {
@@ -149,8 +151,12 @@ function inTime(held: Attempt, working: Promise<unknown>): Promise<unknown> {
   return Promise.race([working, timeUp]).finally(() => clearTimeout(late))
 }
 
-function contextOf(held: Attempt, { saveCheckpoint, completeIn, reportFiles, filesOf }: EngineCalls): TaskContext {
+function contextOf(
+  held: Attempt,
+  { saveCheckpoint, completeIn, reportFiles, filesOf, jobOfStage }: EngineCalls,
+): TaskContext {
   const { id, type, attempt: number, epoch, correlationId, traceparent, checkpoint } = held.task
+  const { jobId = null, stageId = null } = held.task as Partial<ClaimedTask>
   const report = (state: ReportedArtifact['state']) => (files: readonly Omit<ReportedArtifact, 'state'>[]) =>
     reportFiles(
       held,
@@ -163,6 +169,9 @@ function contextOf(held: Attempt, { saveCheckpoint, completeIn, reportFiles, fil
     epoch,
     correlationId,
     traceparent,
+    jobId,
+    stageId,
+    job: async () => (stageId === null ? null : ((await jobOfStage(stageId)) as JobOfTask<never>)),
     get signal() {
       held.abort ??= controllerFor(held.interrupted)
       return held.abort.signal

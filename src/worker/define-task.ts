@@ -2,6 +2,7 @@ import type { StandardSchemaV1 } from '@standard-schema/spec'
 import type { Step } from '../kernel/decide.ts'
 import type { CallerTransaction } from '../kernel/transactions.ts'
 import type { ArtifactPort } from '../protocol/files/artifacts.ts'
+import type { StageJob } from '../protocol/jobs/jobs.ts'
 import type { TaskDefinition } from '../protocol/tasks/new-task.ts'
 import type { Stored } from '../protocol/tasks/results.ts'
 import type { SpawnedTask } from '../protocol/tasks/sync.ts'
@@ -61,6 +62,12 @@ export function defineTask<In, Out>(
   }
 }
 
+/** The job of a task, as its handler sees it. */
+export interface JobOfTask<Input = unknown> extends Omit<StageJob, 'input'> {
+  /** The input that the job was submitted with. Pawl does not check that it has this type. */
+  readonly input: Input
+}
+
 /** Passed to a handler together with its payload. */
 export interface TaskContext {
   readonly id: string
@@ -70,6 +77,19 @@ export interface TaskContext {
   readonly epoch: number
   readonly correlationId: string | null
   readonly traceparent: string | null
+  /** The job of the task; null: it belongs to none. */
+  readonly jobId: string | null
+  /** The stage of the task; null: it belongs to none. */
+  readonly stageId: string | null
+  /**
+   * Reads the job of the task: its name, its input, and the name of the stage. Null: the task belongs to no job. It is read
+   * once per stage, and only if a handler asks for it.
+   *
+   * @example
+   * const job = await ctx.job<{ month: string }>()
+   * if (job?.input.month === '2026-02') …
+   */
+  job<Input = unknown>(): Promise<JobOfTask<Input> | null>
   /** Aborts when the handler should stop. `signal.reason` is an `Interrupted` that says why. */
   readonly signal: AbortSignal
   /**

@@ -152,7 +152,7 @@ test('an error of any make can be kept: no NUL, no half characters, not without 
     assert.equal(state, 'dead_lettered')
     messages.push(error?.message.slice(0, 20))
   }
-  assert.deepEqual(messages, ['a\uFFFDb\uFFFD', 'just text', 'undefined', '[object Object]', 'x'.repeat(20)])
+  assert.deepEqual(messages, ['a\uFFFDb\uFFFD', 'just text', 'undefined', '{"some":"object"}', 'x'.repeat(20)])
 })
 
 test('after an interruption that is what counts, not what it led to', () => {

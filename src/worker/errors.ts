@@ -1,16 +1,38 @@
 /** Errors with which a handler controls what happens next. Any other error is retried by the policy of the task. */
-import type { ReasonCode, Report, Step, TaskError } from '../kernel/decide.ts'
-import { storableText } from '../kernel/json.ts'
+import type { ReasonCode, Report, Step } from '../kernel/decide.ts'
+import { describeError } from '../kernel/error-cause.ts'
 import { Problem } from '../kernel/problem.ts'
+import { mapStack } from './source-maps.ts'
 
-/** Throw it to retry after a number of seconds, whatever the backoff. The attempt counts as a failure. */
+/** Options of `RetryIn`. */
+export interface RetryInOptions extends ErrorOptions {
+  /**
+   * False: the attempt is not counted as a failure, so it can be repeated without end. Set `expireInSeconds` for the
+   * task, or compare `ctx.epoch`, which counts its claims. Default true.
+   */
+  readonly usesAttempt?: boolean
+}
+
+/**
+ * Throw it to retry after a number of seconds, whatever the backoff. The attempt counts as a failure, unless
+ * `usesAttempt` is false.
+ *
+ * @example
+ * throw new RetryIn(60, 'the report is not ready', { usesAttempt: false })
+ */
 export class RetryIn extends Error {
   override readonly name = 'RetryIn'
   readonly seconds: number
+  readonly usesAttempt: boolean
 
-  constructor(seconds: number, message = `The handler asked for a retry in ${seconds} s.`) {
-    super(message)
+  constructor(seconds: number, options?: RetryInOptions)
+  constructor(seconds: number, message?: string, options?: RetryInOptions)
+  constructor(seconds: number, messageOrOptions?: string | RetryInOptions, more?: RetryInOptions) {
+    const [message, options] =
+      typeof messageOrOptions === 'string' ? [messageOrOptions, more] : [undefined, messageOrOptions ?? more]
+    super(message ?? `The handler asked for a retry in ${seconds} s.`, options)
     this.seconds = seconds
+    this.usesAttempt = options?.usesAttempt ?? true
   }
 }
 
@@ -24,8 +46,8 @@ export class Failed extends Error {
   override readonly name = 'Failed'
   readonly reasonCode: ReasonCode
 
-  constructor(reasonCode: ReasonCode, message: string = reasonCode) {
-    super(message)
+  constructor(reasonCode: ReasonCode, message: string = reasonCode, options?: ErrorOptions) {
+    super(message, options)
     this.reasonCode = reasonCode
   }
 }
@@ -36,8 +58,8 @@ export class DeadLetter extends Error {
   readonly reasonCode: ReasonCode
   readonly step: Step | undefined
 
-  constructor(reasonCode: ReasonCode, message: string = reasonCode, step?: Step) {
-    super(message)
+  constructor(reasonCode: ReasonCode, message: string = reasonCode, step?: Step, options?: ErrorOptions) {
+    super(message, options)
     this.reasonCode = reasonCode
     this.step = step
   }
@@ -67,13 +89,17 @@ export class Interrupted extends Error {
  * error that followed. `step`: the step that was running.
  */
 export function reportOf(thrown: unknown, interrupted: InterruptReason | undefined, step?: Step): Report {
-  const error = { ...describe(thrown), ...(step && { step }) }
+  const error = { ...describeError(thrown, mapStack), ...(step && { step }) }
   if (interrupted === 'cancelled') return { outcome: 'cancelled', reason: error.message }
   if (interrupted === 'shutdown') return { outcome: 'released', reason: 'The worker is shutting down.' }
   // If the lease still holds after all (the store was away), nothing is charged.
   if (interrupted === 'lease-lost') return { outcome: 'released', reason: 'The worker could not renew its lease.' }
   if (interrupted === 'timeout') return { outcome: 'failed', error: { ...error, reasonCode: 'timeout' } }
-  if (thrown instanceof RetryIn) return { outcome: 'failed', error: { ...error, retryInSeconds: thrown.seconds } }
+  if (thrown instanceof RetryIn) {
+    const later = { ...error, retryInSeconds: thrown.seconds }
+    if (thrown.usesAttempt) return { outcome: 'failed', error: later }
+    return { outcome: 'released', reason: error.message, error: later }
+  }
   if (thrown instanceof Failed) return { outcome: 'failed', error: { ...error, reasonCode: thrown.reasonCode } }
   if (thrown instanceof GiveUp) return { outcome: 'failed', error: { ...error, permanent: true } }
   if (thrown instanceof Skip) return { outcome: 'skipped', reason: error.message }
@@ -85,16 +111,4 @@ export function reportOf(thrown: unknown, interrupted: InterruptReason | undefin
     return { outcome: 'dead_lettered', error: { ...error, reasonCode: 'validation_failed', step: 'input' } }
   }
   return { outcome: 'failed', error }
-}
-
-const longest = 10_000
-
-function describe(thrown: unknown): TaskError {
-  if (!(thrown instanceof Error)) return { message: clean(String(thrown)) }
-  const message = clean(thrown.message || thrown.name)
-  return { message, ...(thrown.stack !== undefined && { stack: clean(thrown.stack) }) }
-}
-
-function clean(text: string): string {
-  return storableText(text, longest)
 }

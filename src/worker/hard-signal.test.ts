@@ -13,6 +13,7 @@ const noCalls = {
   completeIn: async () => {},
   reportFiles: async () => {},
   async *filesOf() {},
+  jobOfStage: () => Promise.reject(new Error('It belongs to no job.')),
 }
 
 const bounded = { timeout: 600_000 }
@@ -31,6 +32,8 @@ function held() {
     heartbeatSeconds: null,
     timeoutSeconds: null,
     correlationId: null,
+    jobId: null,
+    stageId: null,
     traceparent: null,
   }
   return newAttempt(claimed, performance.now())

@@ -11,6 +11,7 @@ import {
   text,
 } from '../schema/check.ts'
 import type { Task } from './define-task.ts'
+import { printFailures } from './failure-log.ts'
 
 const fields = {
   /**
@@ -33,6 +34,10 @@ const fields = {
   waitSeconds: number({ from: 0, to: 60 }),
   /** How long a stop waits for running handlers. Default 30. */
   drainSeconds: number({ from: 0, to: 86_400 }),
+  /**
+   * Receives what happens to the worker, as events with facts. Default: prints one line to standard error for each failed
+   * attempt (`task.failed`). `PAWL_LOG_LEVEL=debug` adds the stacks; `() => {}` prints nothing.
+   */
   log: callback as Field<(event: string, facts: Record<string, unknown>) => void>,
 } satisfies Fields
 
@@ -70,6 +75,6 @@ export function workerSettings(tasks: readonly Task[], options: WorkerOptions, n
     buffer: options.buffer ?? (tasks.some(({ type }) => type === commandType) ? 0 : concurrency),
     waitSeconds: options.waitSeconds ?? 20,
     drainSeconds: options.drainSeconds ?? 30,
-    log: options.log ?? (() => {}),
+    log: options.log ?? printFailures,
   }
 }

@@ -1,10 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Problem, type ProblemCode } from '../kernel/problem.ts'
 import type { ArtifactReport } from '../protocol/files/artifacts.ts'
-import { leaseOf, type Refusal, type SettledTask } from '../protocol/tasks/sync.ts'
+import { leaseOf, type Refusal, type SettledTask, type SyncAnswer } from '../protocol/tasks/sync.ts'
 import { type Attempt, correlationsOf, interrupt, nameOf, traceOf } from './attempt.ts'
 import type { Attempts } from './attempts.ts'
 import { type Connection, isRetryable } from './connection.ts'
+import { logFailure } from './failure-log.ts'
 import { batchSize, logBytesPerSync, timings, type WorkerSettings } from './options.ts'
 
 /**
@@ -13,7 +14,8 @@ import { batchSize, logBytesPerSync, timings, type WorkerSettings } from './opti
  * whether the lease still holds. Attempts that finish while an answer is pending go into the next report, so a busy
  * worker builds large batches by itself.
  */
-export function makeReporter(connection: Connection, attempts: Attempts, { name: worker, log }: WorkerSettings) {
+export function makeReporter(connection: Connection, attempts: Attempts, settings: WorkerSettings) {
+  const { name: worker, log } = settings
   const waiting: Attempt[] = []
   const replaced = new WeakSet<Attempt>()
   let isSending = false
@@ -32,7 +34,7 @@ export function makeReporter(connection: Connection, attempts: Attempts, { name:
         )
         if (answer === undefined) waiting.unshift(...batch)
         else {
-          heedAll(batch, answer.refused)
+          heedAll(batch, answer)
           // Locked tasks are reported again, and the pause grows while nothing else gets through.
           if (answer.refused.some(isBusy)) await connection.pauseAfter(++failures)
           else failures = 0
@@ -48,10 +50,15 @@ export function makeReporter(connection: Connection, attempts: Attempts, { name:
     isSending = false
   }
 
-  function heedAll(batch: readonly Attempt[], refused: readonly Refusal[]): void {
+  function heedAll(batch: readonly Attempt[], { refused, failed = [] }: SyncAnswer): void {
     most = Math.min(batchSize, most * 2)
     const refusals = new Map(refused.map(refusal => [leaseOf(refusal), refusal]))
-    for (const one of batch) applyAnswer(one, refusals.size === 0 ? undefined : refusals.get(leaseOf(one.task)))
+    const failures = new Map(failed.map(failure => [leaseOf(failure), failure]))
+    for (const one of batch) {
+      const refusal = refusals.size === 0 ? undefined : refusals.get(leaseOf(one.task))
+      if (refusal === undefined) logFailure(one, failures.get(leaseOf(one.task)), settings)
+      applyAnswer(one, refusal)
+    }
   }
 
   function applyAnswer(one: Attempt, refusal: Refusal | undefined): void {
@@ -92,6 +99,7 @@ export function makeReporter(connection: Connection, attempts: Attempts, { name:
   function abandon(one: Attempt): void {
     const { outcome } = one.settled!
     log('report.abandoned', { ...nameOf(one), outcome, ...traceOf(one), worker })
+    logFailure(one, undefined, settings)
   }
 
   return {

@@ -6,13 +6,13 @@ import { randomBytes } from 'node:crypto'
 import { hostname } from 'node:os'
 import { Problem } from '../kernel/problem.ts'
 import type { CallerTransaction } from '../kernel/transactions.ts'
-import type { ArtifactPort, ReportedArtifact } from '../protocol/files/artifacts.ts'
 import { checkPayload, recordOf } from '../protocol/tasks/new-task.ts'
 import type { ClaimedTask, SettledTask, SyncPort } from '../protocol/tasks/sync.ts'
 import { type Attempt, type EngineCalls, interrupt, nameOf, newAttempt, runAttempt } from './attempt.ts'
 import { makeAttempts, makeNotifier, traceAttempt } from './attempts.ts'
-import { type Connection, openConnection } from './connection.ts'
+import { openConnection } from './connection.ts'
 import type { Task, TaskContext } from './define-task.ts'
+import { fileReader, fileReporter, jobReader } from './engine-reads.ts'
 import { batchSize, timings, type WorkerOptions, workerSettings } from './options.ts'
 import { makeHeartbeat, makeReporter } from './reporter.ts'
 
@@ -65,6 +65,7 @@ export class Worker {
       completeIn: this.#completeIn,
       reportFiles: fileReporter(this.#connection),
       filesOf: fileReader(engine),
+      jobOfStage: jobReader(engine),
     }
     this.name = this.#settings.name
     this.stopped = this.#runAll()
@@ -252,34 +253,4 @@ export class Worker {
 export function defaultName({ NODE_NAME, POD_NAME }: NodeJS.ProcessEnv): string {
   if (NODE_NAME && POD_NAME) return `${NODE_NAME}/${POD_NAME}`
   return `${hostname()}-${process.pid}-${randomBytes(2).toString('hex')}`
-}
-
-const filesPerSync = 1000
-
-/** Reports the state of files, repeated until it is answered. Throws what the engine refuses. */
-function fileReporter(connection: Connection) {
-  return async (held: Attempt, files: readonly ReportedArtifact[]): Promise<void> => {
-    const lease = nameOf(held)
-    for (let from = 0; from < files.length; from += filesPerSync) {
-      const artifacts = files.slice(from, from + filesPerSync).map(file => ({ ...file, ...lease }))
-      const answer = await connection.retryUntilAnswered(() => connection.sync({ artifacts }))
-      if (answer === undefined) throw new Problem('LEASE_LOST', { ...lease })
-      const refusal = answer.refused.find(({ id, epoch }) => id === lease.id && epoch === lease.epoch)
-      if (refusal !== undefined) throw new Problem(refusal.code, { ...lease, why: refusal.message })
-    }
-  }
-}
-
-/** Reads the stored outputs of a stage. */
-function fileReader(engine: SyncPort): ArtifactPort['ofStage'] {
-  return async function* (stageId, prefix) {
-    if (engine.stageFiles === undefined) throw new Error('The engine of this worker does not track files.')
-    for (let cursor: string | undefined; ; ) {
-      const ask = { ...(prefix !== '' && { prefix }), limit: filesPerSync, ...(cursor !== undefined && { cursor }) }
-      const { items, next } = await engine.stageFiles(stageId, ask)
-      yield items
-      if (next === null) return
-      cursor = next
-    }
-  }
 }

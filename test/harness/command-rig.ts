@@ -58,6 +58,7 @@ export function commandRig(t: TestContext, files = shelf(), options: Partial<Com
       completeIn: async () => {},
       reportFiles: async () => {},
       async *filesOf() {},
+      jobOfStage: () => Promise.reject(new Error('These tasks belong to no job.')),
     }).then(report => {
       held.settled = report
       return report
@@ -108,6 +109,8 @@ function claimed(payload: unknown, timeoutSeconds: number | null) {
     timeoutSeconds,
     correlationId: null,
     traceparent: null,
+    jobId: null,
+    stageId: null,
   }
 }
 

@@ -53,6 +53,10 @@ const asks: Partial<Record<OperationName, Ask>> = {
     const { stageId } = await openStage(engine)
     return client => client.addTasks(stageId, [{ payload: 1 }])
   },
+  stageJob: async engine => {
+    const { stageId } = await openStage(engine)
+    return client => client.stageJob(stageId)
+  },
   stageFiles: async engine => {
     const { stageId } = await openStage(engine)
     return client => client.stageFiles(stageId)

@@ -105,6 +105,7 @@ export const operations: Record<OperationName, readonly [items: number, ask: Ask
   ],
   stageEvents: [10, async (engine, some) => engine.stageEvents((await some.job()).stages[0]!.id)],
   stageArtifacts: [10, async (engine, some) => engine.stageArtifacts((await some.job()).stages[0]!.id)],
+  stageJob: [10, async (engine, some) => engine.stageJob((await some.job()).stages[0]!.id)],
   stageFiles: [10, async (engine, some) => engine.stageFiles((await some.job()).stages[0]!.id)],
   stageTasks: [10, async (engine, some) => engine.stageTasks((await some.job()).stages[0]!.id)],
   enqueueMany: [2, engine => engine.enqueueMany([{ type: 'x' }, { type: 'x', dedupeKey: 'k' }])],

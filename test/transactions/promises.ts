@@ -200,6 +200,28 @@ export function testPromises<Tx extends CallerTransaction>(
     assert.deepEqual((await engine.tasks()).items, [])
   })
 
+  promise(
+    'a handler that completes its task in anything else is told what to pass, and its task goes on',
+    async (run, t) => {
+      const { engine, library } = run
+      const ship = defineTask({
+        type: 'ship',
+        retry: { attempts: 1 },
+        async handler(_, ctx) {
+          const wrong = library.mistakes.map(({ given, why }) => [given, 'TRANSACTION_NOT_OPEN', why] as const)
+          for (const [given, code, message] of [...wrong, [{}, 'TRANSACTION_UNKNOWN', /accepted/] as const]) {
+            await assert.rejects(ctx.complete(given as Tx, 'too early'), { code, message })
+          }
+          return 'in the end'
+        },
+      })
+      const worker = startWorker(engine, [ship], { log: () => {} })
+      t.after(() => worker.stop())
+      const { state, output, error } = await ended(engine, (await engine.enqueue(ship, null)).id)
+      assert.deepEqual([state, output, error], ['succeeded', 'in the end', null])
+    },
+  )
+
   promise('a transaction that has failed is refused with the reason', async run => {
     const { engine, library } = run
     const failed = library.transaction(async tx => {

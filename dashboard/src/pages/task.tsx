@@ -2,6 +2,8 @@ import { Alert, Button, Card, Code, Group, SimpleGrid, Stack, Tabs, Text } from 
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { Link } from 'wouter'
+import type { TaskError } from '../../../src/kernel/decide.ts'
+import { errorText } from '../../../src/kernel/error-lines.ts'
 import { isFinal } from '../../../src/kernel/lifecycle.ts'
 import { sanitize, sanitizeLines } from '../../../src/kernel/sanitize.ts'
 import { taskLifecycle } from '../../../src/kernel/task.ts'
@@ -107,14 +109,18 @@ function Facts({ task }: { task: TaskView }) {
 }
 
 function Failure({ task: { error, state } }: { task: TaskView }) {
-  const { message, stack, step } = error!
+  const { message, step } = error!
   return (
     <Alert color={state === 'succeeded' ? 'gray' : 'red'} variant="light" title={sanitize(message)}>
       {step !== undefined && <Text size="sm">in step {sanitize(step)}</Text>}
-      {stack !== undefined && <Json label="Stack" value={stack} />}
+      {hasMore(error!) && <Json label="Stack" value={errorText(error!)} />}
     </Alert>
   )
 }
+
+/** Whether there is more to show than the message. */
+const hasMore = ({ stack, cause, errors }: TaskError) =>
+  stack !== undefined || cause !== undefined || errors !== undefined
 
 function Attempts({ task: { id, seq } }: { task: TaskView }) {
   // The seq is part of the key, so the attempts are read again after each change of the task.
@@ -134,7 +140,7 @@ function Attempts({ task: { id, seq } }: { task: TaskView }) {
 }
 
 function Attempt({
-  attempt: { epoch, worker, claimedAt, startedAt, endedAt, outcome, cause, error },
+  attempt: { epoch, worker, claimedAt, startedAt, endedAt, outcome, cause, reason, error },
 }: {
   attempt: AttemptView
 }) {
@@ -155,16 +161,17 @@ function Attempt({
         claimed <Ago at={claimedAt} />, ran for <Duration from={startedAt} to={endedAt} />
       </Text>
       {cause !== null && <Text size="sm">{sanitize(cause)}</Text>}
+      {reason !== null && <Text size="sm">{sanitize(reason)}</Text>}
       {error !== null && (
         <Text size="sm" lineClamp={4} className="bad">
           {sanitize(error.message)}
         </Text>
       )}
-      {error?.stack !== undefined && (
+      {error !== null && hasMore(error) && (
         <details>
           <summary>stack</summary>
           <Code block className="code" tabIndex={0} mah={240} style={{ overflow: 'auto' }}>
-            {sanitizeLines(error.stack)}
+            {sanitizeLines(errorText(error))}
           </Code>
         </details>
       )}

@@ -1,4 +1,5 @@
-import { type ReasonCode, reasonCodes, type Step, steps } from '../../kernel/decide.ts'
+import { type ReasonCode, reasonCodes, type Step, steps, type TaskError } from '../../kernel/decide.ts'
+import { type ErrorLine, errorLines } from '../../kernel/error-lines.ts'
 import { statesOf } from '../../kernel/lifecycle.ts'
 import { sanitizeJson } from '../../kernel/sanitize.ts'
 import { type TaskState, taskLifecycle } from '../../kernel/task.ts'
@@ -116,7 +117,7 @@ const attemptColumns: readonly Column<AttemptView>[] = [
   },
   { header: 'OUTCOME', value: ({ outcome }) => (outcome === null ? 'in progress' : styledState('task', outcome)) },
   { header: 'WORKER', value: ({ worker }) => worker, optional: true },
-  { header: 'REASON', value: ({ cause, error }) => error?.message ?? readableCause(cause) ?? '' },
+  { header: 'REASON', value: ({ cause, reason, error }) => error?.message ?? reason ?? readableCause(cause) ?? '' },
 ]
 
 export const taskDescribe = showingCommand({
@@ -130,12 +131,28 @@ export const taskDescribe = showingCommand({
     const show = ({ width }: { width: number }): Line[] => [
       [styled('bold', task.type), '  ', styledState('task', task.state)],
       ...taskFacts(task),
+      ...(task.error === null ? [] : ['', ...linesOfError(task.error)]),
       ...(attempts.length === 0 ? [] : ['', ...table(attempts, attemptColumns, width)]),
       ...fileLines(files, width),
     ]
     return { data: { ...task, attempts, ...files }, show }
   },
 })
+
+/** The stack of an error and those of its causes. Lines of Node and of packages are dim, the user's own stand out. */
+function linesOfError(error: TaskError): Line[] {
+  const lines = errorLines(error)
+  const toLine = ({ depth, text, kind }: ErrorLine, index: number): Line => {
+    const shown = text.replaceAll('\t', '    ')
+    const style = kind === 'inside' ? 'dim' : index === 0 ? 'red' : kind === 'place' ? 'cyan' : undefined
+    return ['  '.repeat(depth + 1), style === undefined ? shown : styled(style, shown)]
+  }
+  const omitted = lines.length - mostErrorLines
+  const more: Line[] = omitted > 0 ? [styled('dim', `  … and ${omitted} more lines: --json shows all`)] : []
+  return [...lines.slice(0, mostErrorLines).map(toLine), ...more]
+}
+
+const mostErrorLines = 100
 
 const json = (value: unknown) => (value === null || value === undefined ? null : sanitizeJson(value))
 

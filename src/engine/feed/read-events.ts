@@ -95,7 +95,7 @@ function toAttempts(events: readonly EventView[]): AttemptView[] {
   for (const event of events) {
     if (event.type === 'task.claimed') {
       const worker = event.actor.replace(/^worker:/, '')
-      const begun = { startedAt: null, endedAt: null, outcome: null, cause: null, error: null }
+      const begun = { startedAt: null, endedAt: null, outcome: null, cause: null, reason: null, error: null }
       attempts.set(event.epoch, { epoch: event.epoch, worker, claimedAt: event.ts, ...begun })
       continue
     }
@@ -104,7 +104,8 @@ function toAttempts(events: readonly EventView[]): AttemptView[] {
     if (event.type === 'task.started') attempts.set(event.epoch, { ...attempt, startedAt: event.ts })
     else {
       const error = (event.payload.error as AttemptView['error']) ?? null
-      attempts.set(event.epoch, { ...attempt, endedAt: event.ts, outcome: event.to, cause: event.cause, error })
+      const reason = typeof event.payload.reason === 'string' ? event.payload.reason : null
+      attempts.set(event.epoch, { ...attempt, endedAt: event.ts, outcome: event.to, cause: event.cause, reason, error })
     }
   }
   return [...attempts.values()]

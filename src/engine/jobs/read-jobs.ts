@@ -5,6 +5,7 @@ import {
   type JobView,
   jobQueryFields,
   type Progress,
+  type StageJob,
   type StageQuery,
   type StageView,
   stageQueryFields,
@@ -40,6 +41,15 @@ export async function readStage({ sql }: { readonly sql: Sql }, id: string): Pro
   const stage = await getStage(sql, checkId(id, 'STAGE_NOT_FOUND'))
   if (stage === undefined) throw new Problem('STAGE_NOT_FOUND', { id })
   return toStageView(stage)
+}
+
+/** Returns what a worker may know of the job of a stage. */
+export async function readStageJob({ sql }: { readonly sql: Sql }, stageId: string): Promise<StageJob> {
+  const stage = await readStage({ sql }, stageId)
+  const job = await getJob(sql, stage.jobId)
+  if (job === undefined) throw new Problem('STAGE_NOT_FOUND', { id: stageId })
+  const { id, name, input, round, metadata, correlationId } = job
+  return { id, name, input, round, metadata: metadata ?? {}, correlationId, stage: stage.name }
 }
 
 /** Returns one page of jobs, newest first by default. */

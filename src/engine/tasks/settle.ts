@@ -3,6 +3,7 @@
  * refused with a reason.
  */
 import { type Report, settle, type TaskError, type TaskFacts } from '../../kernel/decide.ts'
+import { causeLimits, causesOf } from '../../kernel/error-cause.ts'
 import { isFinal } from '../../kernel/lifecycle.ts'
 import { queueOfStage } from '../../kernel/plan.ts'
 import { isTransient, Problem } from '../../kernel/problem.ts'
@@ -103,7 +104,28 @@ async function decideAndWrite(
   const { missed, rulings } = await context.sql.begin(tx => decideBatch(tx, batch, reporterOf))
   for (const id of stagesOfUpdates(rulings)) touched.add(id)
   if (rulings.some(({ task }) => task.files)) context.fileSignal.notify()
+  tellFailures(batch, rulings, reporterOf)
   return missed
+}
+
+/** A worker cannot know what becomes of a failed task, because its settings and its earlier failures are here. */
+function tellFailures(batch: readonly SettledTask[], rulings: readonly TaskUpdate[], reporterOf: ReporterOf): void {
+  const failed = batch.filter(({ outcome }) => outcome === 'failed' || outcome === 'dead_lettered')
+  if (failed.length === 0) return
+  const rulingOf = new Map(rulings.map(ruling => [ruling.task.id, ruling]))
+  for (const item of failed) {
+    const ruling = rulingOf.get(item.id)
+    if (ruling === undefined || ruling.task.epoch !== item.epoch) continue
+    const { task, patch, steps } = ruling
+    const state = steps.at(-1)!.to
+    reporterOf(item).onFailed?.({
+      id: item.id,
+      epoch: item.epoch,
+      state,
+      attempts: task.settings.attempts + (task.settings.losses === null ? 0 : task.losses),
+      retryInSeconds: state === 'retrying' ? (patch.runInSeconds ?? 0) : null,
+    })
+  }
 }
 
 async function decideBatch(tx: Sql, batch: readonly SettledTask[], reporterOf: ReporterOf) {
@@ -224,10 +246,13 @@ function shortened({ error, reason, ...report }: Report): Report {
   const cut = (value: unknown) =>
     (typeof value === 'string' ? value : JSON.stringify(value)).slice(0, shortTextLength).toWellFormed()
   const isLong = (name: string, value: unknown) => /^(message|stack|output)$/.test(name) && (value ?? null) !== null
-  const cutError = (whole: TaskError) =>
-    Object.fromEntries(
-      Object.entries(whole).map(([name, value]) => [name, isLong(name, value) ? cut(value) : value]),
-    ) as unknown as TaskError
+  const cutError = ({ cause, errors, ...whole }: TaskError) =>
+    ({
+      ...Object.fromEntries(
+        Object.entries(whole).map(([name, value]) => [name, isLong(name, value) ? cut(value) : value]),
+      ),
+      ...causesOf({ cause, errors }, { ...causeLimits, characters: shortTextLength }),
+    }) as TaskError
   return {
     ...report,
     ...(reason !== undefined && { reason: cut(reason) }),

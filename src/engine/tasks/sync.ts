@@ -2,6 +2,7 @@ import { Problem } from '../../kernel/problem.ts'
 import {
   artifactFields,
   beatFields,
+  type FailedAttempt,
   type HeldTask,
   leaseOf,
   type Refusal,
@@ -58,7 +59,9 @@ export async function sync(
   const asksForWork = (request.claim ?? 0) > 0
   const mine = withOwnSession(request, holder)
   const began = performance.now()
-  const reporter = { worker: asHolder ? null : request.worker, queues, onlyFirst }
+  const failed: FailedAttempt[] = []
+  const onFailed = (one: FailedAttempt) => void failed.push(one)
+  const reporter = { worker: asHolder ? null : request.worker, queues, onlyFirst, onFailed }
   const report = async () => {
     const filed = artifacts.length === 0 ? [] : await reportArtifacts(context, artifacts)
     const toSettle = withoutRefusedFiles(settled, filed)
@@ -86,6 +89,7 @@ export async function sync(
     claimed: claimed.tasks,
     refused: [...refused, ...refusals],
     cancel: cancels.map(({ id, epoch, graceSeconds }) => ({ id, epoch, mode: 'soft', graceSeconds })),
+    ...(failed.length > 0 && { failed }),
   }
 }
 

@@ -134,6 +134,19 @@ export const jobView = shape(jobFields)
 /** A job with its stages and progress. */
 export interface JobView extends Static<typeof jobView> {}
 
+export const stageJob = shape({
+  id,
+  name: text,
+  input: anything,
+  round: whole,
+  metadata: object,
+  correlationId: orNull(text),
+  /** The name of the stage. */
+  stage: text,
+})
+/** The job of a stage, as its workers see it. */
+export interface StageJob extends Static<typeof stageJob> {}
+
 const added = {
   added: list(id),
 }

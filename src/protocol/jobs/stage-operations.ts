@@ -32,6 +32,7 @@ import {
 import {
   type Added,
   type NewStageTask,
+  type StageJob,
   type StageQuery,
   type StageView,
   stageQueryFields,
@@ -133,6 +134,13 @@ export const stageOperations = {
     query: stageFilesFields,
     answer: page('StageFile'),
     queues: 'siblings',
+  }),
+  /** Reads the job of a stage, with its input, for workers of the stage. */
+  stageJob: read<(id: string) => Promise<StageJob>>('/v1/stages/{id}/job', {
+    permission: 'work',
+    summary: 'Read the job of a stage, with its input. For workers of the stage.',
+    answer: ref('StageJob'),
+    queues: 'stage',
   }),
   /** Lists the tasks of a stage, newest first. */
   stageTasks: read<(id: string, query?: TasksOfQuery) => Promise<Page<TaskView>>>('/v1/stages/{id}/tasks', {

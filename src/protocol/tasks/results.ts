@@ -1,5 +1,5 @@
 /** Handles of new tasks and jobs, which wait for the result. */
-import type { TaskError } from '../../kernel/decide.ts'
+import type { ErrorCause } from '../../kernel/error-cause.ts'
 import { jobLifecycle } from '../../kernel/job.ts'
 import { isFinal, isGoodFinal, type Lifecycle } from '../../kernel/lifecycle.ts'
 import { isTransient, Problem } from '../../kernel/problem.ts'
@@ -107,9 +107,11 @@ export class JobFailed extends Error {
 
 const stateName = (state: string) => state.replace('_', ' ')
 
-/** The error of a handler, as it was thrown in another process. */
-function errorFrom({ message, name, stack }: TaskError): Error {
-  const error = new Error(message)
+/** The error of a handler, as it was thrown in another process, with its causes. */
+function errorFrom({ message, name, stack, cause, errors }: ErrorCause): Error {
+  const options = cause === undefined ? {} : { cause: errorFrom(cause) }
+  const error =
+    errors === undefined ? new Error(message, options) : new AggregateError(errors.map(errorFrom), message, options)
   if (name !== undefined) error.name = name
   if (stack !== undefined) error.stack = stack
   return error

@@ -1,6 +1,8 @@
 /** The whole worker protocol in one round trip: every part a batch. The engine and the HTTP client both speak it. */
 import { outcomes, reasonCodes, steps, type TaskError } from '../../kernel/decide.ts'
+import { statesOf } from '../../kernel/lifecycle.ts'
 import { type ProblemCode, problems } from '../../kernel/problem.ts'
+import { taskLifecycle } from '../../kernel/task.ts'
 import type { CallerTransaction } from '../../kernel/transactions.ts'
 import {
   type Field,
@@ -23,7 +25,8 @@ import {
   type StageFile,
   type StageFilesQuery,
 } from '../files/artifacts.ts'
-import { anything, at, figure, flag, list, orNull, ref, shape, text, whole, words } from '../shapes.ts'
+import type { StageJob } from '../jobs/jobs.ts'
+import { anything, at, figure, flag, id, list, orNull, ref, shape, text, whole, words } from '../shapes.ts'
 import { logLines } from './logs.ts'
 import { maxTasksPerCall } from './new-task.ts'
 import type { Page } from './tasks.ts'
@@ -80,6 +83,10 @@ const error = nested({
   message: anything,
   name,
   stack: anything,
+  /** The error that led to this one: `{message, name?, stack?, cause?, errors?}`. */
+  cause: anything,
+  /** Several errors that led to this one, of the same shape. */
+  errors: anything,
   output: anything,
   permanent: flag,
   retryInSeconds: number({ from: 0, to: year }),
@@ -164,6 +171,9 @@ export const claimedTask = shape({
   timeoutSeconds: orNull(figure),
   correlationId: orNull(text),
   traceparent: orNull(text),
+  /** Its job and stage; null: it belongs to none. */
+  jobId: orNull(id),
+  stageId: orNull(id),
 })
 /** A task with a lease, as its worker gets it. */
 export interface ClaimedTask extends Static<typeof claimedTask> {}
@@ -186,13 +196,31 @@ const cancelNotice = shape({
 /** Tells a worker to stop a task. */
 export interface CancelNotice extends Static<typeof cancelNotice> {}
 
-export const syncAnswer = shape({
-  /** How long the engine waited before it claimed. The leases began at least this long after the sync was sent. */
-  waitedMs: figure,
-  claimed: list(ref<ClaimedTask>('ClaimedTask')),
-  refused: list(refusal),
-  cancel: list(cancelNotice),
+const failedAttempt = shape({
+  ...heldTask,
+  /** The state of the task after the failure. */
+  state: words(...statesOf(taskLifecycle)),
+  /** Number of the last attempt, if all that follow fail too. */
+  attempts: whole,
+  /** When the next attempt may start; null: there is none. */
+  retryInSeconds: orNull(figure),
 })
+/** Tells a worker how a task goes on after a failed attempt. */
+export interface FailedAttempt extends Static<typeof failedAttempt> {}
+
+export const syncAnswer = shape(
+  {
+    /** How long the engine waited before it claimed. The leases began at least this long after the sync was sent. */
+    waitedMs: figure,
+    claimed: list(ref<ClaimedTask>('ClaimedTask')),
+    refused: list(refusal),
+    cancel: list(cancelNotice),
+  },
+  {
+    /** How tasks go on whose attempts this sync reported as failed. Not repeated if the report is repeated. */
+    failed: list(failedAttempt),
+  },
+)
 /** The answer to a sync: claimed tasks, refused reports and cancellations. */
 export interface SyncAnswer extends Static<typeof syncAnswer> {}
 
@@ -256,6 +284,8 @@ export interface SyncPort {
   putTaskType(type: string, settings: object): Promise<void>
   /** Lists the files of a stage, for tasks whose input is a whole stage. */
   stageFiles?(id: string, query: StageFilesQuery): Promise<Page<StageFile>>
+  /** Reads the job of a stage, for handlers that need its input. */
+  stageJob?(id: string): Promise<StageJob>
   /**
    * Ends an attempt in a caller's transaction. Throws what `sync` would refuse. Only in process: a transaction cannot be
    * sent over the network.

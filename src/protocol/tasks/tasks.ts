@@ -1,5 +1,6 @@
 /** Shapes of tasks and events, and of queries for them. */
 import { reasonCodes, steps, type TaskError } from '../../kernel/decide.ts'
+import type { ErrorCause } from '../../kernel/error-cause.ts'
 import { statesOf } from '../../kernel/lifecycle.ts'
 import { taskLifecycle } from '../../kernel/task.ts'
 import {
@@ -30,13 +31,21 @@ export interface NamedTaskType extends TaskTypeRecord {
 
 const taskState = words(...statesOf(taskLifecycle))
 
+const causeFields = {
+  message: text,
+  name: text,
+  stack: text,
+  cause: ref('ErrorCause'),
+  errors: list(ref('ErrorCause')),
+}
+/** An error that led to another one, as `cause` or as one of the `errors` of an AggregateError. */
+export const errorCause = typed<ErrorCause>({ type: 'object', required: ['message'], properties: causeFields })
+
 const error = typed<TaskError>({
   type: 'object',
   required: ['message'],
   properties: {
-    message: text,
-    name: text,
-    stack: text,
+    ...causeFields,
     output: text,
     permanent: flag,
     retryInSeconds: figure,
@@ -142,6 +151,8 @@ export const attemptView = shape({
   endedAt: orNull(at),
   outcome: orNull(text),
   cause: orNull(text),
+  /** Why the worker skipped, cancelled or released the task, in its words. */
+  reason: orNull(text),
   error: orNull(error),
 })
 /** The history of one lease, derived from the events. */

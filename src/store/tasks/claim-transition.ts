@@ -12,7 +12,6 @@ export interface Transition {
   readonly startEvent: Literal
   readonly ids: Literal
   readonly seqs: Literal
-  readonly parents: Literal
   /** Counts the first starts of stages, as the report of a start does (settle.ts). */
   readonly counts: Literal
   readonly begun: Literal
@@ -25,7 +24,6 @@ export const toAssigned: Transition = {
   startEvent: literal(''),
   ids: literal('array_agg(id)'),
   seqs: literal('array_agg(seq)'),
-  parents: literal(''),
   counts: literal(''),
   begun: literal('null::uuid[]'),
 }
@@ -39,7 +37,6 @@ export const toRunning: Transition = {
   ),
   ids: literal('array_agg(id) || array_agg(id)'),
   seqs: literal('array_agg(seq - 1) || array_agg(seq)'),
-  parents: literal(', t.job_id, t.stage_id'),
   counts: literal(`
     first_start as materialized (
       select claimed.job_id, claimed.stage_id, count(*) as tasks

@@ -72,7 +72,7 @@ export interface ClaimResult {
 interface WonColumns extends ClaimedColumns, Omit<ClaimResult, 'tasks' | 'workerIndexes' | 'places' | 'stageIds'> {
   readonly workerNumbers: number[] | null
   readonly places: LaneHint[] | null
-  readonly stageIds: string[] | null
+  readonly startedStageIds: string[] | null
 }
 
 /**
@@ -118,9 +118,7 @@ const minLanes = 200
 export async function claimTasks(sql: Sql, request: ClaimRequest): Promise<ClaimResult> {
   const { hints } = request
   const terms = json(request.terms)
-  const { state, events, startedAt, startEvent, ids, seqs, parents, counts, begun } = request.starts
-    ? toRunning
-    : toAssigned
+  const { state, events, startedAt, startEvent, ids, seqs, counts, begun } = request.starts ? toRunning : toAssigned
   const [won] = await sql<WonColumns>`
     with
     -- The worker's session, locked. It has no row before the first claim.
@@ -227,7 +225,7 @@ export async function claimTasks(sql: Sql, request: ClaimRequest): Promise<Claim
        where (not candidate.careful or candidate.place in (select place from used))
          and t.id = ${viaIndex('candidate.id')} and t.state in (${open}) and t.run_at = candidate.run_at
       returning ${claimedTaskColumns(leaseTerms, 'candidate.type_settings')}, t.seq, candidate.limited,
-                candidate.worker_number${parents}
+                candidate.worker_number
     ),
     -- The claimed tasks as one row of arrays (claimed.ts); its arrays are null if nothing was claimed.
     batch as materialized (
@@ -277,15 +275,15 @@ export async function claimTasks(sql: Sql, request: ClaimRequest): Promise<Claim
            coalesce((select sync_id from my_session) = ${request.syncId}, false) as is_repeated,
            exists (select from lanes)
              and (select front_id from lanes limit 1) not in (select id from deleted) as is_beaten,
-           (select count(*) from candidates) < (select count(*) from locked) as is_cut, ${begun} as stage_ids,
+           (select count(*) from candidates) < (select count(*) from locked) as is_cut, ${begun} as started_stage_ids,
            case when (select count(*) from deleted) <> (select count(*) from used) then pawl.try_again() end as guard
       from batch`
-  const { places, workerNumbers, isOpen, isRepeated, isBeaten, isCut, stageIds } = won!
+  const { places, workerNumbers, isOpen, isRepeated, isBeaten, isCut, startedStageIds } = won!
   return {
     tasks: tasksFromColumns(won!),
     workerIndexes: (workerNumbers ?? []).map(number => number - 1),
     places: places ?? [],
     ...{ isOpen, isRepeated, isBeaten, isCut },
-    stageIds: stageIds ?? [],
+    stageIds: startedStageIds ?? [],
   }
 }

@@ -18,6 +18,8 @@ export interface Claimed {
   readonly timeoutSeconds: number | null
   readonly correlationId: string | null
   readonly traceparent: string | null
+  readonly jobId: string | null
+  readonly stageId: string | null
 }
 
 /** One array per column. All of them are null if there are no tasks. */
@@ -30,6 +32,8 @@ export interface ClaimedColumns {
   readonly leases: number[]
   readonly heartbeats: (number | null)[]
   readonly timeouts: (number | null)[]
+  readonly jobIds: (string | null)[]
+  readonly stageIds: (string | null)[]
   /** Fields that few tasks have, by the id of the task. */
   readonly rest: (Pick<Claimed, 'careful' | 'checkpoint' | 'correlationId' | 'traceparent'> & { id: string })[] | null
   readonly nowMs: number
@@ -47,7 +51,7 @@ export const leaseTermsOfTask = `(select h.payload from unnest(t.history) as h
 /** The columns of a task `t` that `aggregatedColumns` needs. `typed` is an expression for the settings of its type. */
 export function claimedTaskColumns(terms: string, typed: string) {
   return literal(`t.id, t.epoch, t.type, t.payload, t.failures + t.losses + 1 as attempt, t.careful, t.checkpoint,
-                t.correlation_id, t.traceparent, t.lease_until,
+                t.correlation_id, t.traceparent, t.job_id, t.stage_id, t.lease_until,
                 pawl.setting(${settingsUnderLease(terms).literal}, ${typed}, 'heartbeatSeconds') as heartbeat_seconds,
                 pawl.setting(t.settings, ${typed}, 'timeoutSeconds') as timeout_seconds`)
 }
@@ -57,6 +61,7 @@ export const aggregatedColumns = literal(`
              '[' || string_agg(payload::text, ',') || ']' as payloads, array_agg(attempt) as attempts,
              array_agg(date_part('epoch', lease_until - pawl.clock())) as leases,
              array_agg(heartbeat_seconds) as heartbeats, array_agg(timeout_seconds) as timeouts,
+             array_agg(job_id) as job_ids, array_agg(stage_id) as stage_ids,
              json_agg(json_build_object('id', id, 'careful', careful, 'checkpoint', checkpoint,
                                         'correlationId', correlation_id, 'traceparent', traceparent))
                filter (where careful or checkpoint is not null or correlation_id is not null
@@ -68,11 +73,12 @@ export const aggregatedColumns = literal(`
 export const columnsAsJson =
   literal(`array_to_json(ids) as ids, array_to_json(epochs) as epochs, array_to_json(types) as types,
            payloads, array_to_json(attempts) as attempts, array_to_json(leases) as leases,
-           array_to_json(heartbeats) as heartbeats, array_to_json(timeouts) as timeouts, rest, now_ms`)
+           array_to_json(heartbeats) as heartbeats, array_to_json(timeouts) as timeouts,
+           array_to_json(job_ids) as job_ids, array_to_json(stage_ids) as stage_ids, rest, now_ms`)
 
 export function tasksFromColumns(won: ClaimedColumns): Claimed[] {
   if (won.ids === null) return []
-  const { epochs, types, attempts, leases, heartbeats, timeouts, nowMs } = won
+  const { epochs, types, attempts, leases, heartbeats, timeouts, jobIds, stageIds, nowMs } = won
   const payloads: unknown[] = JSON.parse(won.payloads)
   const rest = new Map(won.rest?.map(one => [one.id, one]))
   let leaseUntil = ''
@@ -97,6 +103,8 @@ export function tasksFromColumns(won: ClaimedColumns): Claimed[] {
       timeoutSeconds: timeouts[index]!,
       correlationId: more?.correlationId ?? null,
       traceparent: more?.traceparent ?? null,
+      jobId: jobIds[index]!,
+      stageId: stageIds[index]!,
     }
   })
 }
