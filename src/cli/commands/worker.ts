@@ -12,6 +12,7 @@ import type { Task } from '../../worker/index.ts'
 import { command } from '../command.ts'
 import { fileLimitsOf } from '../component-options.ts'
 import { opensStore } from '../connect-api.ts'
+import { counted } from '../counted.ts'
 import { logOf } from '../log.ts'
 import { invalidCommand } from '../parse.ts'
 import { hideOwnSecrets, readKey } from '../secrets.ts'
@@ -100,7 +101,7 @@ the process, where those programs could read them.`,
     if (json) output.printJsonLine({ worker: running.name, queues: claimedQueues, concurrency, pid: process.pid })
     else
       output.print(
-        `Worker ${running.name} runs up to ${concurrency} tasks at once from ${claimedQueues.join(', ')}, ${port.where}.`,
+        `Worker ${running.name} runs up to ${counted(concurrency, 'task')} at once from ${claimedQueues.join(', ')}, ${port.where}.`,
       )
     await untilAborted(stop)
     if (!json) output.print(`Stopping. Tasks still running: ${running.inHand()} …`)
