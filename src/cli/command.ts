@@ -8,7 +8,7 @@ import type { Line } from './styled-line.ts'
 import type { TerminalOutput } from './terminal-output.ts'
 import { inVocabulary, vocabularyFlag } from './vocabulary.ts'
 
-/** What the server can complete: ids of entities, and names. */
+/** The kinds of ids and names that the server can complete. */
 export type Completion = 'job' | 'stage' | 'task' | 'deadLetter' | 'type' | 'queue' | 'worker' | 'key'
 
 export interface Flag {
@@ -72,7 +72,7 @@ export interface Command {
   /** Further paragraphs of its help. */
   readonly details?: string
   readonly parameters: ParameterTable
-  /** What its first argument names. */
+  /** The kind of id or name that its first argument is. */
   readonly completes?: Completion
   readonly flags: Flags
   /** The settings that it uses; each is a flag too. */

@@ -6,8 +6,10 @@ import { completionFor } from './commands/completion.ts'
 import { config } from './commands/config.ts'
 import { conformance } from './commands/conformance.ts'
 import { deadLetterCommands } from './commands/dead-letters.ts'
+import { dev } from './commands/dev.ts'
 import { eventsTail } from './commands/events.ts'
 import { jobOutputs, lineage } from './commands/files.ts'
+import { init } from './commands/init.ts'
 import { jobControl, jobDescribe, jobEvents, jobList } from './commands/job.ts'
 import { jobRun, jobWait } from './commands/job-run.ts'
 import { keyCommands } from './commands/keys.ts'
@@ -25,7 +27,7 @@ import { worker } from './commands/worker.ts'
 const under = (group: string, list: readonly Command[]): Command[] => list.map(command => ({ ...command, group }))
 
 const table: readonly Command[] = [
-  ...under('Start', [up, worker]),
+  ...under('Start', [init, dev, up, worker]),
   ...under('Jobs', [
     jobRun,
     jobList,

@@ -42,7 +42,8 @@ function problemLines(problem: Problem): string[] {
   const { means, hint } = problems[code]
   const { at, option, didYouMean, must, why, file, issues, more, ...rest } = details as Record<string, string>
   if (code === 'COMMAND_INVALID') return [why!]
-  if (code === 'FILE_INVALID') return [`${file}: ${why}`]
+  // Parsers name the place in a second line.
+  if (code === 'FILE_INVALID') return `${file}: ${why}`.split('\n').map(line => line.trim())
   if (code === 'OPTION_UNKNOWN') {
     return [`${at}: unknown option "${option}".${didYouMean === undefined ? '' : ` Did you mean "${didYouMean}"?`}`]
   }

@@ -28,7 +28,7 @@ export function overview(commands: readonly Command[]): Line[] {
   ]
 }
 
-/** What a command does, and its arguments and flags. */
+/** The help of one command: its purpose, arguments and flags. */
 export function helpOf(command: Command): Line[] {
   const parameters = Object.entries(command.parameters).map(([name, summary]) => [placeholder(name), summary] as const)
   const flags = Object.entries(flagsOf(command)).map(([name, { short, value, kind, summary, words }]) => {

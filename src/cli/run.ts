@@ -101,7 +101,11 @@ function unknownCommand(all: readonly Command[], words: readonly string[]): stri
       second === undefined ? `pawl ${first} requires a subcommand.` : `There is no command "pawl ${first} ${second}".`
     return `${problem}${suggestion} Commands: ${known.map(name => `pawl ${first} ${name}`).join(', ')}.`
   }
-  const near = closestWord(words[0] ?? '', [...new Set(commands.map(({ name }) => name.split(' ')[0]!))])
+  const near = closestWord(words[0] ?? '', [
+    'help',
+    'version',
+    ...new Set(commands.map(({ name }) => name.split(' ')[0]!)),
+  ])
   const suggestion = near === undefined ? '' : ` Did you mean "pawl ${near}"?`
   return `There is no command "pawl ${typed}".${suggestion} Run pawl --help for a list of commands.`
 }

@@ -2,19 +2,20 @@ import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-/** The version of the package. Its package.json is some folders above the compiled code. */
-export function readVersion(): string {
+/** The folder of this package. The compiled code is some folders below it. */
+export function ownFolder(): string {
   for (let folder = dirname(fileURLToPath(import.meta.url)); ; folder = dirname(folder)) {
-    const found = versionIn(join(folder, 'package.json'))
-    if (found !== undefined) return found
-    if (folder === dirname(folder)) return 'unknown'
+    if (manifestIn(folder)?.name === 'pawl' || folder === dirname(folder)) return folder
   }
 }
 
-function versionIn(file: string): string | undefined {
+export function readVersion(): string {
+  return manifestIn(ownFolder())?.version ?? 'unknown'
+}
+
+function manifestIn(folder: string): { readonly name?: string; readonly version?: string } | undefined {
   try {
-    const { name, version } = JSON.parse(readFileSync(file, 'utf8')) as { name?: string; version?: string }
-    return name === 'pawl' ? version : undefined
+    return JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
   } catch {
     return undefined
   }

@@ -12,7 +12,7 @@ import { findCommand } from '../parse.ts'
 
 interface Candidate {
   readonly word: string
-  /** What helps to choose, such as a name and a state. */
+  /** Helps to choose: a name and a state, for example. */
   readonly about: string
 }
 
@@ -62,7 +62,7 @@ async function find(others: readonly Command[], args: { typed: string }, env: En
   return await candidatesOf[kind](connection.api)
 }
 
-/** What the word at the cursor names: the value of the flag before it, or the first argument. */
+/** The kind of the word at the cursor: the value of the flag before it, or the first argument. */
 function expected(others: readonly Command[], words: readonly string[]): Completion | undefined {
   const found = findCommand(others, words)
   if (found === undefined) return undefined
