@@ -138,14 +138,17 @@ function fish(commands: readonly Command[]): string {
     ({ after, words }) => `complete -c pawl -f -n ${quoted(`__pawl_is ${after}`)} -a ${quoted(words.join(' '))}`,
   )
   const flags = commands.flatMap(command =>
-    Object.entries(flagsOf(command)).map(([name, { kind, summary, words, short }]) => {
+    Object.entries(flagsOf(command)).map(([name, { kind, summary, words, completes, short }]) => {
       const value = kind === 'switch' ? '' : ' -r'
-      const values = words === undefined ? '' : ` -f -a ${quoted(words.join(' '))}`
+      const found = completes === undefined ? words?.join(' ') : '(__pawl_known)'
+      const values = found === undefined ? '' : ` -f -a ${quoted(found)}`
       const letter = short === undefined ? '' : ` -s ${short}`
       return `complete -c pawl -n ${begins(command.name)} -l ${name}${letter}${value}${values} -d ${quoted(summary)}`
     }),
   )
-  const known = asking(commands).map(name => `complete -c pawl -f -n ${begins(name)} -a '(__pawl_known)'`)
+  const known = commands.flatMap(({ name, completes }) =>
+    completes === undefined ? [] : [`complete -c pawl -f -n ${begins(name)} -a '(__pawl_known)'`],
+  )
   return `set -g __pawl_commands ${commands.map(({ name }) => quoted(name)).join(' ')}
 function __pawl_words
   for word in (commandline -opc)[2..-1]
