@@ -49,7 +49,7 @@ function compile(...options: readonly string[]): void {
 
 function describe(folder: string): string {
   const { exports: entries } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
-    exports: Record<string, string | { types: string }>
+    exports: Record<string, string | { import: { types: string } }>
   }
   const modules = new Map(
     readdirSync(folder, { recursive: true, encoding: 'utf8' })
@@ -62,7 +62,7 @@ function describe(folder: string): string {
   const internal: Declaration[] = []
   const sections = Object.entries(entries).flatMap(([entry, target]) => {
     if (typeof target === 'string') return []
-    const exports = [...exportsOf(target.types.replace('./dist/', ''), load)].sort(byName)
+    const exports = [...exportsOf(target.import.types.replace('./dist/', ''), load)].sort(byName)
     const texts = exports.map(([name, origin]) => {
       const key = `${origin.path} ${origin.name}`
       if (shown.has(key)) return `${name}: see above`

@@ -32,6 +32,7 @@ if (isBuild || newest(at('src')) > newest(at('dist'))) {
   if (isBuild) rmSync(at('dist'), { recursive: true, force: true })
   run(process.execPath, [at('node_modules/typescript/bin/tsc'), '-p', at('tsconfig.build.json')])
 }
+run(process.execPath, [at('scripts/make-require-types.mjs')])
 run(process.execPath, [at('scripts/make-empty-store.mjs')])
 // The page is made of the tables in src/ too.
 if (isBuild || Math.max(newest(at('src')), newest(at('dashboard'))) > newest(at('dist/dashboard'))) {

@@ -8,6 +8,9 @@ import type { Line } from './styled-line.ts'
 import type { TerminalOutput } from './terminal-output.ts'
 import { inVocabulary, vocabularyFlag } from './vocabulary.ts'
 
+/** The kinds of ids and names that the server can complete. */
+export type Completion = 'job' | 'stage' | 'task' | 'deadLetter' | 'type' | 'queue' | 'worker' | 'key'
+
 export interface Flag {
   readonly kind: 'text' | 'number' | 'switch' | 'json' | 'list'
   readonly summary: string
@@ -16,6 +19,7 @@ export interface Flag {
   readonly short?: string
   /** The allowed values. */
   readonly words?: readonly string[]
+  readonly completes?: Completion
 }
 
 export type Flags = Readonly<Record<string, Flag>>
@@ -53,6 +57,7 @@ export interface CommandContext<T extends ParameterTable = ParameterTable, F ext
   readonly resolved: ResolvedSettings
   readonly json: boolean
   readonly output: TerminalOutput
+  readonly env: Readonly<Record<string, string | undefined>>
   /** Handles SIGINT and SIGTERM from now on: instead of killing the process, they abort the returned signal. */
   stopSignal(): AbortSignal
 }
@@ -60,9 +65,15 @@ export interface CommandContext<T extends ParameterTable = ParameterTable, F ext
 export interface Command {
   readonly name: string
   readonly summary: string
+  /** The heading of the help under which it is listed. */
+  readonly group?: string
+  /** Not listed in help and completion: for scripts that Pawl itself prints. */
+  readonly hidden?: true
   /** Further paragraphs of its help. */
   readonly details?: string
   readonly parameters: ParameterTable
+  /** The kind of id or name that its first argument is. */
+  readonly completes?: Completion
   readonly flags: Flags
   /** The settings that it uses; each is a flag too. */
   readonly settings: readonly SettingName[]
@@ -145,6 +156,7 @@ export function flagsOf({ flags, settings: used }: Pick<Command, 'flags' | 'sett
       kind: kindOf(name) as Flag['kind'],
       summary: extra === '' ? summary : `${summary} (${extra})`,
       ...(value && { value }),
+      ...(name === 'queues' && { completes: 'queue' as const }),
     }
     return [flagOf(name), flag] as const
   })

@@ -35,6 +35,7 @@ export function commandsFor<View>({ noun, parameters, find, line }: EntityKind<V
       name: `${noun} ${word}`,
       summary,
       parameters,
+      completes: noun,
       flags: { ...historyFlags, ...flags },
       async run({ api, args, flags: typed }) {
         const id = await find(api, args.id)
@@ -57,6 +58,7 @@ export function commandsFor<View>({ noun, parameters, find, line }: EntityKind<V
         name: `${noun} delete`,
         summary,
         parameters,
+        completes: noun,
         flags: historyFlags,
         async run({ api, args, flags }) {
           const id = await find(api, args.id)
@@ -69,6 +71,7 @@ export function commandsFor<View>({ noun, parameters, find, line }: EntityKind<V
         name: `${noun} events`,
         summary: `Show the events of a ${noun}, oldest first.`,
         parameters,
+        completes: noun,
         flags: pageFlags,
         async run({ api, args, flags }) {
           const page = await read(api, await find(api, args.id), withoutUndefined(flags))

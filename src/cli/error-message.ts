@@ -1,6 +1,7 @@
 /** Error messages for people, and exit codes for scripts. */
 import { Problem, type ProblemCode, problems } from '../kernel/problem.ts'
 import { maskKeys } from '../kernel/sanitize.ts'
+import { nextCommands } from './next-commands.ts'
 import { type Line, styled } from './styled-line.ts'
 
 export const exitCodes = { good: 0, bad: 1, usage: 2, unreachable: 3 } as const
@@ -36,16 +37,19 @@ const commandLineHints: Partial<Record<ProblemCode, readonly string[]>> = {
   STORE_LOCKED: ['If `pawl up` has opened it, leave out --data to connect to that server, or name it with --server.'],
 }
 
-function problemLines({ code, details, summary }: Problem): string[] {
+function problemLines(problem: Problem): string[] {
+  const { code, details, summary } = problem
   const { means, hint } = problems[code]
   const { at, option, didYouMean, must, why, file, issues, more, ...rest } = details as Record<string, string>
   if (code === 'COMMAND_INVALID') return [why!]
-  if (code === 'FILE_INVALID') return [`${file}: ${why}`]
+  // Parsers name the place in a second line.
+  if (code === 'FILE_INVALID') return `${file}: ${why}`.split('\n').map(line => line.trim())
   if (code === 'OPTION_UNKNOWN') {
     return [`${at}: unknown option "${option}".${didYouMean === undefined ? '' : ` Did you mean "${didYouMean}"?`}`]
   }
   // The name of a flag or variable already names the option.
   if (code === 'OPTION_INVALID') return [`${/^--|^[A-Z_]+$/.test(at!) ? at : `${at}: ${option}`} must ${must}.`]
+  if (code === 'MOVE_REFUSED') return refusalLines(problem)
   if (code === 'SPEC_INVALID') {
     const lines = (issues as unknown as { at: string; why: string }[]).map(issue => `${issue.at}: ${issue.why}`)
     return [`${means} Nothing was submitted.`, ...lines, ...(more === undefined ? [] : [`and ${more} more`])]
@@ -58,4 +62,15 @@ function problemLines({ code, details, summary }: Problem): string[] {
     ...(why && { why }),
   }).map(([name, value]) => `${name}: ${typeof value === 'string' ? value : JSON.stringify(value)}`)
   return [`${summary}${facts.length === 0 ? '' : ` (${facts.join(', ')})`}`, hint, ...(commandLineHints[code] ?? [])]
+}
+
+/** Names the commands that are possible instead: the moves of the lifecycle mean nothing to someone who types. */
+function refusalLines({ details, summary }: Problem): string[] {
+  const { why } = details as Record<string, string>
+  const commands = nextCommands(details)
+  const hint = commands.length === 1 ? ['Possible now:'] : ['Possible now, one of:']
+  return [
+    `${summary}${why === undefined ? '' : ` (${why})`}`,
+    ...(commands.length === 0 ? [] : [...hint, ...commands.map(command => `  ${command}`)]),
+  ]
 }

@@ -11,7 +11,24 @@ function stopSignal(): AbortSignal {
       ending.abort(signal)
     })
   }
+  stopWithNpm(() => ending.abort('SIGTERM'))
   return ending.signal
+}
+
+/**
+ * npm and npx run a command in a shell. A SIGTERM ends npm and this shell, but the shell does not pass it on, so the end of
+ * the shell means the same. A script that starts the command in the background, with &, outlives its shell on purpose.
+ */
+function stopWithNpm(stop: () => void): void {
+  const script = process.env.npm_lifecycle_script
+  if (script === undefined || /(^|[^&])&([^&]|$)/.test(script)) return
+  const shell = process.ppid
+  const timer = setInterval(() => {
+    if (process.ppid === shell) return
+    clearInterval(timer)
+    stop()
+  }, 250)
+  timer.unref()
 }
 
 // The reader of a pipe may close it early, as `head` does.

@@ -1,13 +1,16 @@
-/** Runs a command line, and prints help. Help texts are generated from the table of commands. */
+/** Runs a command line, and prints help. */
 import { readConfigFile } from '../config/config-file.ts'
 import { resolveSettings } from '../config/resolve-settings.ts'
 import { Problem } from '../kernel/problem.ts'
 import { maskKeys, sanitizeJson } from '../kernel/sanitize.ts'
 import { closestWord } from '../kernel/suggest.ts'
-import { type Command, flagsOf } from './command.ts'
+import type { Command } from './command.ts'
 import { errorMessage, exitCodeOf, exitCodes } from './error-message.ts'
+import { helpOf, overview } from './help.ts'
 import { findCommand, invalidCommand, readArguments } from './parse.ts'
+import type { Line } from './styled-line.ts'
 import { type OutputStreams, openTerminalOutput, type TerminalOutput } from './terminal-output.ts'
+import { readVersion } from './version.ts'
 
 /** The process around the CLI, passed in so that tests can run commands in their own process. */
 export interface CliEnvironment extends OutputStreams {
@@ -35,31 +38,48 @@ export async function run(
 async function runCommand(
   commands: readonly Command[],
   argv: readonly string[],
-  { stdout, env, folder, stopSignal }: CliEnvironment,
+  { env, folder, stopSignal }: CliEnvironment,
   output: TerminalOutput,
 ): Promise<number> {
-  const found = findCommand(commands, argv)
-  if (found === undefined) {
-    const words = argv.filter(word => !word.startsWith('-'))
-    const asksForHelp = argv.includes('--help') || argv.includes('-h')
-    const group = commands.filter(({ name }) => words.length === 0 || name.startsWith(`${words.join(' ')} `))
-    if (words.length > 0 && !(asksForHelp && group.length > 0)) throw invalidCommand(unknownCommand(commands, words))
-    stdout.write(overview(group))
+  if (['--version', '-v', 'version'].includes(argv[0] ?? '')) {
+    output.print(readVersion())
+    return exitCodes.good
+  }
+  const asksForHelp = argv[0] === 'help' || argv.includes('--help') || argv.includes('-h')
+  const found = findCommand(commands, argv[0] === 'help' ? argv.slice(1) : argv)
+  if (found === undefined || asksForHelp) {
+    for (const line of findHelp(commands, argv, found?.command)) output.print(line)
     return asksForHelp ? exitCodes.good : exitCodes.usage
   }
   const { command, rest } = found
-  if (rest.includes('--help') || rest.includes('-h')) {
-    stdout.write(helpOf(command))
-    return exitCodes.good
-  }
   const { args, flags, settings, json, config } = readArguments(command, rest)
   const file = await readConfigFile(folder, config ?? (env.PAWL_CONFIG || undefined))
   const resolved = resolveSettings({ flags: settings, env, file })
-  const { data, show, code = exitCodes.good } = await command.run({ args, flags, resolved, json, output, stopSignal })
+  const {
+    data,
+    show,
+    code = exitCodes.good,
+  } = await command.run({ args, flags, resolved, json, output, env, stopSignal })
   if (json) {
     if (data !== undefined) output.printJson(data)
   } else for (const line of show?.(output) ?? []) output.print(line)
   return code
+}
+
+/** Throws if there is no such command, unless no command was typed at all. */
+function findHelp(commands: readonly Command[], argv: readonly string[], command: Command | undefined): Line[] {
+  const [first, ...others] = argv.filter(word => !word.startsWith('-'))
+  const words = first === undefined ? [] : first === 'help' ? others : [first, ...others]
+  const group = commands.filter(({ name }) => words.length === 0 || name.startsWith(`${words.join(' ')} `))
+  const asksForHelp = argv.some(word => ['help', '--help', '-h'].includes(word))
+  // `pawl worker --help` also names `pawl worker list`.
+  if (command !== undefined) return [...helpOf(command), ...alsoLines(group)]
+  if (words.length > 0 && !(asksForHelp && group.length > 0)) throw invalidCommand(unknownCommand(commands, words))
+  return overview(group)
+}
+
+function alsoLines(group: readonly Command[]): Line[] {
+  return group.length === 0 ? [] : ['', `See also: ${group.map(({ name }) => `pawl ${name}`).join(', ')}`]
 }
 
 function errorJson(error: unknown): string {
@@ -67,36 +87,9 @@ function errorJson(error: unknown): string {
   return maskKeys(sanitizeJson({ code, message: (error as Error).message, details }))
 }
 
-const exitCodeHelp = `Exit codes: 0 success · 1 the job failed or the request was refused · 2 invalid command ·
-3 the server or store is unreachable, or the key was rejected`
-
-function overview(commands: readonly Command[]): string {
-  const width = Math.max(...commands.map(command => usage(command).length))
-  const shownWidth = Math.min(width, 34)
-  const rows = commands.map(command => `  ${usage(command).padEnd(shownWidth)}  ${command.summary}`)
-  return `pawl: a durable job engine\n\n${rows.join('\n')}\n\nRun 'pawl COMMAND --help' for details.\n\n${exitCodeHelp}\n`
-}
-
-function helpOf(command: Command): string {
-  const parameters = Object.entries(command.parameters).map(([name, summary]) => [placeholder(name), summary] as const)
-  const flags = Object.entries(flagsOf(command)).map(([name, { short, value, kind, summary, words }]) => {
-    const shown = `${short ? `-${short}, ` : ''}--${name}${kind === 'switch' ? '' : ` ${value ?? 'VALUE'}`}`
-    return [shown, words === undefined ? summary : `${summary}: ${words.join(', ')}`] as const
-  })
-  const width = Math.min(28, Math.max(...[...parameters, ...flags].map(([left]) => left.length)))
-  const rows = (list: readonly (readonly [string, string])[]) =>
-    list.map(([left, summary]) => `  ${left.padEnd(width)}  ${summary}`).join('\n')
-  return `${[
-    `pawl ${usage(command)} [flags]\n\n${command.summary}`,
-    ...(command.details === undefined ? [] : [command.details]),
-    ...(parameters.length === 0 ? [] : [rows(parameters)]),
-    rows(flags),
-    exitCodeHelp,
-  ].join('\n\n')}\n`
-}
-
 /** The message for an unknown command: the commands that begin with its first word, or the closest one. */
-function unknownCommand(commands: readonly Command[], words: readonly string[]): string {
+function unknownCommand(all: readonly Command[], words: readonly string[]): string {
+  const commands = all.filter(({ hidden }) => hidden !== true)
   const typed = words.join(' ')
   const family = commands.filter(({ name }) => name.startsWith(`${words[0]} `))
   if (family.length > 0) {
@@ -108,15 +101,11 @@ function unknownCommand(commands: readonly Command[], words: readonly string[]):
       second === undefined ? `pawl ${first} requires a subcommand.` : `There is no command "pawl ${first} ${second}".`
     return `${problem}${suggestion} Commands: ${known.map(name => `pawl ${first} ${name}`).join(', ')}.`
   }
-  const near = closestWord(words[0] ?? '', [...new Set(commands.map(({ name }) => name.split(' ')[0]!))])
+  const near = closestWord(words[0] ?? '', [
+    'help',
+    'version',
+    ...new Set(commands.map(({ name }) => name.split(' ')[0]!)),
+  ])
   const suggestion = near === undefined ? '' : ` Did you mean "pawl ${near}"?`
   return `There is no command "pawl ${typed}".${suggestion} Run pawl --help for a list of commands.`
-}
-
-function usage({ name, parameters }: Command): string {
-  return [name, ...Object.keys(parameters).map(placeholder)].join(' ')
-}
-
-function placeholder(name: string): string {
-  return name.endsWith('?') ? `[${name.slice(0, -1).toUpperCase()}]` : name.toUpperCase()
 }

@@ -47,16 +47,13 @@ export async function openRunners(
   }
 }
 
-/** If the server requires keys, its workers get one, revoked when the server stops or when the next one starts on this host. */
 async function openPool(
   engine: Engine,
   resolved: ResolvedSettings,
   url: string,
   flags: RunnerFlags,
 ): Promise<LocalPool> {
-  await revokeStaleKeys(engine)
-  const requiresKeys = resolved.values.keysOnly === true || (await engine.internals.anyKeys())
-  const key = requiresKeys ? await engine.createKey({ name: workersKeyName(), role: 'worker' }) : undefined
+  const key = await openWorkersKey(engine, resolved)
   const program = [process.execPath, process.argv[1]!, 'worker', '--commands', '--with-input', '--concurrency', '1']
   const pool = localPool({
     command: [
@@ -64,11 +61,11 @@ async function openPool(
       ...limitFlags(flags.limits),
       '--server',
       url,
-      ...(key === undefined ? [] : ['--key-file', '-']),
+      ...(key.secret === undefined ? [] : ['--key-file', '-']),
     ],
     env: withoutSecrets(process.env),
     // Not as an argument or environment variable: the commands that workers run could read those.
-    ...(key !== undefined && { input: `${key.secret}\n` }),
+    ...(key.secret !== undefined && { input: `${key.secret}\n` }),
     most: flags.workers ?? defaultWorkers,
     log: logOf(resolved.values),
   })
@@ -76,6 +73,19 @@ async function openPool(
     ...pool,
     async close() {
       await pool.close()
+      await key.revoke()
+    },
+  }
+}
+
+/** If the server requires keys, its workers get one, revoked when the server stops or when the next one starts on this host. */
+export async function openWorkersKey(engine: Engine, resolved: ResolvedSettings) {
+  await revokeStaleKeys(engine)
+  const requiresKeys = resolved.values.keysOnly === true || (await engine.internals.anyKeys())
+  const key = requiresKeys ? await engine.createKey({ name: workersKeyName(), role: 'worker' }) : undefined
+  return {
+    secret: key?.secret,
+    revoke: async () => {
       if (key !== undefined) await engine.revokeKey(key.id)
     },
   }

@@ -29,11 +29,12 @@ export async function readConfigFile(folder: string, named?: string): Promise<Co
 /** Paths in the file are relative to its folder. */
 function withAbsolutePaths(folder: string, values: ConfigFile['values']): ConfigFile['values'] {
   const absolute = (value: unknown) => (typeof value === 'string' ? resolve(folder, value) : value)
-  const { data, pipelines } = values
+  const { data, pipelines, tasks } = values
   const specs = Object.entries(pipelines ?? {}).map(([name, spec]) => [name, absolute(spec)])
   return {
     ...values,
     ...(data !== undefined && { data: absolute(data) }),
+    ...(Array.isArray(tasks) && { tasks: tasks.map(absolute) }),
     ...(pipelines !== undefined && { pipelines: Object.fromEntries(specs) }),
   }
 }

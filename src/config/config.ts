@@ -69,6 +69,11 @@ export interface PawlConfig {
   readonly server?: string
   /** The API key of commands and workers. */
   readonly key?: string
+  /**
+   * The modules with the tasks of this project, or folders with such modules, for `pawl dev` and `pawl worker`. Default: the
+   * first of tasks/, src/tasks/, tasks.ts, src/tasks.ts and handlers.ts that exists.
+   */
+  readonly tasks?: readonly string[]
   /** Queues that `pawl worker` claims from. Default: the types of its tasks. */
   readonly queues?: readonly string[]
   /** Maximum number of handlers that run at the same time. Default 10. */

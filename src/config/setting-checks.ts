@@ -26,6 +26,8 @@ const isText = (longest: number) => {
 
 export const folders = listThat(isText(2000), 'folders')
 
+export const modules = listThat(isText(2000), 'files or folders')
+
 export const names = listThat(isText(253), 'names')
 
 const isShort = isText(500)

@@ -8,7 +8,7 @@ import { boundSeconds, schemaName, serverUrl } from '../schema/fields.ts'
 import { serverDefaults, serverFields } from '../server/options.ts'
 import type { PawlConfig } from './config.ts'
 import { kubernetesSettings } from './kubernetes-settings.ts'
-import { database, dialectsOrNone, folders, names, pipelines, queues, taskTypes } from './setting-checks.ts'
+import { database, dialectsOrNone, folders, modules, names, pipelines, queues, taskTypes } from './setting-checks.ts'
 
 export interface Setting {
   readonly check: Field
@@ -168,6 +168,12 @@ export const settings = {
     value: 'KEY',
     summary: 'the API key',
     secret: true,
+  },
+  tasks: {
+    check: modules,
+    value: 'FILE',
+    summary:
+      'a module with tasks, or a folder with such modules, may be repeated; default: tasks/, src/tasks/, tasks.ts, src/tasks.ts or handlers.ts',
   },
   queues: {
     check: queues,

@@ -8,6 +8,7 @@ import { Transform } from 'node:stream'
 import { Worker } from 'node:worker_threads'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { Problem } from '../kernel/problem.ts'
+import { threadFlags } from '../kernel/thread-flags.ts'
 import { type Fault, specInvalid } from '../spec/faults.ts'
 import { JsonBounds } from '../spec/json-bounds.ts'
 
@@ -116,6 +117,7 @@ export function readAside(text: string): Promise<unknown> {
 async function readInThread(text: string): Promise<unknown> {
   const thread = new Worker(new URL(`./yaml-thread${extname(import.meta.url)}`, import.meta.url), {
     workerData: text,
+    execArgv: threadFlags,
     resourceLimits: { maxOldGenerationSizeMb: mostMegabytes },
   })
   const tooMuch = () => specInvalid([{ at: 'spec', why: 'takes too much time or memory to read; send it as JSON' }])

@@ -8,6 +8,7 @@ import { Worker } from 'node:worker_threads'
 import { observe } from '../engine/admin/process-metrics.ts'
 import type { Context } from '../engine/context.ts'
 import { Problem } from '../kernel/problem.ts'
+import { threadFlags } from '../kernel/thread-flags.ts'
 
 /** Number of beats that the loop sends within the limit. */
 const beatsPerBound = 10
@@ -46,6 +47,7 @@ export function startWatchdog({ metrics, activities, log }: Context, boundSecond
   beat.unref()
   const thread = new Worker(new URL(`./watchdog-thread${extname(import.meta.url)}`, import.meta.url), {
     workerData: { beats, beatMs, boundSeconds },
+    execArgv: threadFlags,
   })
   thread.unref()
   let latest: { readonly seconds: number; readonly until: number } | undefined

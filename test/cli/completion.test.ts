@@ -1,12 +1,15 @@
 /** Tests completion in the shells themselves. Shells that are not installed are reported as skipped. */
 import assert from 'node:assert/strict'
 import { execFile, spawnSync } from 'node:child_process'
-import { readFile, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { commands } from '../../src/cli/commands.ts'
+import { defineTask } from '../../src/worker/index.ts'
 import { cli } from '../harness/cli.ts'
+import { served } from '../harness/served.ts'
 
 type Shell = 'bash' | 'zsh' | 'fish'
 type Complete = (line: string) => Promise<readonly string[]>
@@ -26,7 +29,10 @@ const lines: readonly (readonly [line: string, words: readonly string[]])[] = [
 const typed = [...lines, ['pawl job run a-f', ['a-file.yaml']] as const]
 
 const ask = (shell: Shell, folder: string, args: readonly string[]) =>
-  promisify(execFile)(shell, args, { cwd: folder, env: { PATH: process.env.PATH, HOME: folder, TERM: 'dumb' } })
+  promisify(execFile)(shell, args, {
+    cwd: folder,
+    env: { PATH: `${join(folder, 'bin')}:${process.env.PATH}`, HOME: folder, TERM: 'dumb' },
+  })
 
 const inBash = (folder: string): Complete => {
   const script = `source ./script; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _pawl; echo "\${COMPREPLY[*]}"`
@@ -83,12 +89,71 @@ async function completes(t: TestContext, shell: Shell): Promise<void> {
     assert.deepEqual([line, await complete(line)], [line, words])
 }
 
+/** The folder has `pawl` on its path, as a user's shell would, and knows the server from its settings. */
+async function withServer(t: TestContext, server: string): Promise<string> {
+  const { folder } = await cli(t)
+  const main = fileURLToPath(new URL('../../src/cli/main.js', import.meta.url))
+  await mkdir(join(folder, 'bin'))
+  await writeFile(join(folder, 'bin/pawl'), `#!/bin/sh\nexec "${process.execPath}" "${main}" "$@"\n`, { mode: 0o755 })
+  await writeFile(join(folder, 'pawl.config.json'), JSON.stringify({ server }))
+  return folder
+}
+
+for (const shell of ['bash', 'zsh', 'fish'] as const) {
+  const isThere = spawnSync(shell, ['-c', 'exit 0']).status === 0
+  const skip = isThere ? false : `${shell} is not installed on this machine`
+  test(`${shell} completes ids and names that the server knows`, { timeout: 600_000, skip }, async t => {
+    const { engine, server } = await served(t)
+    await engine.register(defineTask({ type: 'resize', handler: () => null }))
+    const { id } = await engine.submit({ name: 'images', stages: [{ name: 'a', task: 'resize' }] })
+    const folder = await withServer(t, server.url)
+    const pawl = await cli(t)
+    await writeFile(join(folder, 'script'), (await pawl.run(['completion', shell])).out)
+    const complete = shells[shell](folder)
+    // Lists show the end of an id.
+    for (const [line, word] of [
+      [`pawl job describe ${id.slice(0, 8)}`, id],
+      [`pawl job describe ${id.slice(-8)}`, id],
+      ['pawl stage cancel --reason tired ', `${id}/a`],
+      ['pawl task list --type res', 'resize'],
+    ] as const)
+      assert.deepEqual([line, await complete(line)], [line, [word]])
+  })
+}
+
+test('completion names what the server knows, and nothing if there is no server or it is not asked', {
+  timeout: 600_000,
+}, async t => {
+  const { engine, server } = await served(t)
+  const { id } = await engine.enqueue('resize', null)
+  const pawl = await cli(t, { PAWL_SERVER: server.url })
+  const complete = async (typed: string, word = '', env = {}) => {
+    const { code, out, err } = await pawl.run(['complete', '--', typed, word], { env })
+    assert.deepEqual([code, err], [0, ''])
+    return out
+  }
+  assert.equal(await complete('task describe'), `${id} resize queued\n`)
+  assert.equal(await complete('task cancel --reason no', id.slice(-6)), `${id} resize queued\n`)
+  assert.equal(await complete('task add'), 'resize\n')
+  assert.equal(await complete('task list --queue', 're'), 'resize 1 due\n')
+  for (const nothing of [
+    'task describe abc',
+    'task list --state',
+    'up',
+    'nonsense',
+    '',
+    'task describe --data pawl-data',
+  ])
+    assert.equal(await complete(nothing), '', nothing)
+  assert.equal(await complete('task describe', '', { PAWL_SERVER: 'http://127.0.0.1:1' }), '')
+})
+
 test('every shell has a script, which knows every command', { timeout: 600_000 }, async t => {
   const pawl = await cli(t)
   for (const shell of ['bash', 'zsh', 'fish']) {
     const { code, out } = await pawl.run(['completion', shell])
     assert.equal(code, 0)
-    for (const { name } of commands) assert.ok(out.includes(name), `${shell}: ${name}`)
+    for (const { name, hidden } of commands) if (!hidden) assert.ok(out.includes(name), `${shell}: ${name}`)
   }
   const other = await pawl.run(['completion', 'csh'])
   assert.deepEqual([other.code, /must be bash, zsh or fish/.test(other.err)], [2, true])

@@ -1,16 +1,19 @@
 /** `pawl up`, and so `npm start`: what a newcomer sees first, and what must be there the next morning. */
 import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
 import { connect } from '../../src/client/client.ts'
 import type { JobView } from '../../src/protocol/jobs/jobs.ts'
 import type { Page } from '../../src/protocol/tasks/tasks.ts'
 import { type Cli, cli } from '../harness/cli.ts'
 import { serverUrl } from '../harness/databases.ts'
+import { eventually } from '../harness/eventually.ts'
 import type { Program } from '../harness/program.ts'
 
 /** The embedded store takes a second to open, and on a busy machine many. */
@@ -115,6 +118,52 @@ test('a data folder that a living process has open is refused, whoever asks', bo
   assert.equal(list.code, 3)
   assert.match(list.err, /leave out --data/)
 })
+
+test(
+  'a data folder that cannot be written is a plain error, as in a container with a read-only root',
+  bounded,
+  async t => {
+    const pawl = await cli(t)
+    writeFileSync(join(pawl.folder, 'file'), '')
+    const { code, err } = await pawl.run(['up', '--port', '0', '--data', 'file/data'])
+    assert.equal(code, 2)
+    assert.match(err, /data: the folder of the store must be writable .*choose another one with --data/)
+    assert.doesNotMatch(err, /^ +at /m)
+  },
+)
+
+test('a server that npm started stops when npm is ended; one in the background of a script stays', bounded, async t => {
+  const main = fileURLToPath(new URL('../../src/cli/main.js', import.meta.url))
+  const start = async (script: string) => {
+    const { folder } = await cli(t)
+    // As npm does. The shell does not replace itself by the command, and passes no signal on.
+    const command = `"${process.execPath}" "${main}" up --port 0 --json > out; exit 0`
+    const shell = spawn('sh', ['-c', command], { cwd: folder, env: { ...process.env, npm_lifecycle_script: script } })
+    const { url, pid } = await eventually('it serves', () => readJson(join(folder, 'out')))
+    t.after(() => isAlive(pid) && process.kill(pid, 'SIGKILL'))
+    return { shell, url, pid }
+  }
+  const [stays, stops] = [await start('pawl up & sleep 1'), await start('pawl up')]
+  for (const { shell } of [stays, stops]) {
+    shell.kill('SIGTERM')
+    await once(shell, 'exit')
+  }
+  await eventually('one has ended', () => !isAlive(stops.pid))
+  assert.equal((await fetch(`${stays.url}/readyz`)).status, 200)
+})
+
+function readJson(file: string): { readonly url: string; readonly pid: number } | undefined {
+  const text = existsSync(file) ? readFileSync(file, 'utf8') : ''
+  return text.endsWith('\n') ? JSON.parse(text) : undefined
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
 
 test('an address that others can reach is refused without keys, and served with one', bounded, async t => {
   const pawl = await cli(t)

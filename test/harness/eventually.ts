@@ -22,7 +22,7 @@ export async function eventually<T>(
 }
 
 /** Waits until a task has ended, in any final state. */
-export function ended(engine: Engine, id: string, withinSeconds = 300): Promise<TaskView> {
+export function ended(engine: Pick<Engine, 'task'>, id: string, withinSeconds = 300): Promise<TaskView> {
   const poll = async () => {
     const task = await engine.task(id)
     return taskLifecycle.states[task.state].kind === 'final' && task

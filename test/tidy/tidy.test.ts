@@ -25,6 +25,8 @@ const mayUse: Record<string, readonly string[]> = {
   'fs-native-extensions': ['store'],
   '@standard-schema/spec': ['protocol', 'worker'],
   fastify: ['server'],
+  // Used by fastify. Its later versions depend on a package that refuses Node 20.
+  'light-my-request': [],
   // For its types only: a worker and a client load none of it.
   typebox: ['schema'],
   jiti: ['config'],

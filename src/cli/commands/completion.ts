@@ -12,7 +12,10 @@ export function completionFor(others: readonly Command[]): Command {
   const self = command({
     name: 'completion',
     summary: 'Print the completion script of a shell: bash, zsh or fish.',
-    details: `bash: eval "$(pawl completion bash)"
+    details: `It completes commands, flags and their values. It also completes ids and names, for which it asks the server.
+If the server does not answer at once, these are left out.
+
+bash: eval "$(pawl completion bash)"
 zsh:  eval "$(pawl completion zsh)"
 fish: pawl completion fish | source`,
     parameters: { shell: 'bash, zsh or fish' },
@@ -59,6 +62,19 @@ const cases = (rows: readonly Row[], anything = '') =>
     .map(({ after, words }) => `    '${after}'${anything}) found='${words.join(' ')}' ;;`)
     .join('\n')
 
+/** The commands with an argument or a flag that the server completes. */
+const asking = (commands: readonly Command[]): readonly string[] =>
+  commands
+    .filter(command => command.completes ?? Object.values(flagsOf(command)).some(({ completes }) => completes))
+    .map(({ name }) => name)
+
+/** Shell code for bash and zsh that sets $asks if the server may know what completes the word at the cursor. */
+const findAsks = (commands: readonly Command[]) => `  if [ -z "$found" ] && [ "\${current#-}" = "$current" ]; then
+    case "$typed" in ${asking(commands)
+      .map(name => `'${name}'*`)
+      .join('|')}) asks=1 ;; esac
+  fi`
+
 /** Shell code for bash and zsh that sets $found to the possible words at the cursor. */
 function findWords(commands: readonly Command[]): string {
   return `  case "$typed $previous" in
@@ -74,28 +90,41 @@ ${cases(wordRows(commands))}
 
 function bash(commands: readonly Command[]): string {
   return `_pawl() {
-  local found='' typed='' word index current="\${COMP_WORDS[COMP_CWORD]}" previous="\${COMP_WORDS[COMP_CWORD-1]}"
+  local found='' typed='' asks='' word index
+  local current="\${COMP_WORDS[COMP_CWORD]}" previous="\${COMP_WORDS[COMP_CWORD-1]}"
   for ((index = 1; index < COMP_CWORD; index++)); do
     word="\${COMP_WORDS[index]}"
     [ "\${word#-}" = "$word" ] || break
     typed="\${typed:+$typed }$word"
   done
 ${findWords(commands)}
+${findAsks(commands)}
   COMPREPLY=($(compgen -W "$found" -- "$current"))
+  if [ -n "$asks" ]; then
+    local before="\${COMP_WORDS[*]:1:COMP_CWORD-1}" IFS=$'\\n'
+    COMPREPLY=($("\${COMP_WORDS[0]}" complete -- "$before" "$current" 2>/dev/null </dev/null | cut -d ' ' -f 1))
+  fi
 }
 complete -o default -F _pawl pawl`
 }
 
 function zsh(commands: readonly Command[]): string {
   return `_pawl() {
-  local found='' typed='' word index current="\${words[CURRENT]}" previous="\${words[CURRENT-1]}"
+  local found='' typed='' asks='' word index current="\${words[CURRENT]}" previous="\${words[CURRENT-1]}"
+  local -a known
   for ((index = 2; index < CURRENT; index++)); do
     word="\${words[index]}"
     [ "\${word#-}" = "$word" ] || break
     typed="\${typed:+$typed }$word"
   done
 ${findWords(commands)}
-  if [ -n "$found" ]; then compadd -- \${=found}; else _files; fi
+${findAsks(commands)}
+  if [ -n "$asks" ]; then
+    known=(\${(f)"$("\${words[1]}" complete -- "\${words[2,CURRENT-1]}" "$current" 2>/dev/null </dev/null)"})
+  fi
+  if [ -n "$found" ]; then compadd -- \${=found}
+  elif [ \${#known} -gt 0 ]; then compadd -U -l -d known -- "\${(@)known%% *}"
+  else _files; fi
 }
 (( $+functions[compdef] )) || { autoload -Uz compinit && compinit }
 compdef _pawl pawl`
@@ -109,12 +138,16 @@ function fish(commands: readonly Command[]): string {
     ({ after, words }) => `complete -c pawl -f -n ${quoted(`__pawl_is ${after}`)} -a ${quoted(words.join(' '))}`,
   )
   const flags = commands.flatMap(command =>
-    Object.entries(flagsOf(command)).map(([name, { kind, summary, words, short }]) => {
+    Object.entries(flagsOf(command)).map(([name, { kind, summary, words, completes, short }]) => {
       const value = kind === 'switch' ? '' : ' -r'
-      const values = words === undefined ? '' : ` -f -a ${quoted(words.join(' '))}`
+      const found = completes === undefined ? words?.join(' ') : '(__pawl_known)'
+      const values = found === undefined ? '' : ` -f -a ${quoted(found)}`
       const letter = short === undefined ? '' : ` -s ${short}`
       return `complete -c pawl -n ${begins(command.name)} -l ${name}${letter}${value}${values} -d ${quoted(summary)}`
     }),
+  )
+  const known = commands.flatMap(({ name, completes }) =>
+    completes === undefined ? [] : [`complete -c pawl -f -n ${begins(name)} -a '(__pawl_known)'`],
   )
   return `set -g __pawl_commands ${commands.map(({ name }) => quoted(name)).join(' ')}
 function __pawl_words
@@ -134,6 +167,13 @@ function __pawl_typed
   end
   test "$typed" = "$argv"
 end
+function __pawl_known
+  set -l words (commandline -opc)
+  set -l current (commandline -ct)
+  set -l before $words[2..-1]
+  command $words[1] complete -- "$before" "$current" 2>/dev/null </dev/null | string replace ' ' \\t
+end
 ${subcommands.join('\n')}
-${flags.join('\n')}`
+${flags.join('\n')}
+${known.join('\n')}`
 }

@@ -21,8 +21,8 @@ const columns: readonly Column<TaskView>[] = [
 ]
 
 const filterFlags = {
-  type: { kind: 'text', value: 'TYPE', summary: 'only this type' },
-  queue: { kind: 'text', value: 'NAME', summary: 'only this queue' },
+  type: { kind: 'text', value: 'TYPE', summary: 'only this type', completes: 'type' },
+  queue: { kind: 'text', value: 'NAME', summary: 'only this queue', completes: 'queue' },
   code: { kind: 'text', value: 'CODE', summary: 'only with this reason code', words: reasonCodes },
   message: { kind: 'text', value: 'TEXT', summary: 'only with this error message; numbers in it are ignored' },
 } as const
@@ -43,6 +43,7 @@ const dlqRedrive = apiCommand({
   name: 'dlq redrive',
   summary: 'Redrive dead letters: one, those that match a filter, or --all.',
   parameters: { 'id?': 'the id of a task, or its beginning or end' },
+  completes: 'deadLetter',
   flags: {
     ...filterFlags,
     all: { kind: 'switch', summary: 'all dead letters' },

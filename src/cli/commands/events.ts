@@ -29,7 +29,7 @@ export const eventsTail = showingCommand({
       summary: `start with this many of the latest events; default: ${defaultLines}`,
     },
     type: { kind: 'list', value: 'TYPE', summary: 'only this type, such as task.succeeded; may be repeated' },
-    job: { kind: 'text', value: 'ID', summary: 'only this job, its stages and its tasks' },
+    job: { kind: 'text', value: 'ID', summary: 'only this job, its stages and its tasks', completes: 'job' },
   },
   async run({ api, flags, output, json, stopSignal }) {
     const jobId = flags.job === undefined ? undefined : await findJobId(api, flags.job)

@@ -17,6 +17,7 @@ export const jobOutputs = showingCommand({
   details: `Without --state, the outputs of discarded attempts are omitted. With --uris, only the URIs of stored files are
 printed, one per line, for scripts: pawl job outputs ID --uris | xargs …`,
   parameters: jobParameter,
+  completes: 'job',
   flags: {
     state: stateFlag(allStates),
     uris: { kind: 'switch', summary: 'print only the URIs' },

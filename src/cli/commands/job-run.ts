@@ -60,6 +60,7 @@ export const jobWait = apiCommand({
   summary: 'Wait until a job has ended, and show its progress.',
   details: 'The exit code is 0 if the job succeeded, at least partially, and 1 otherwise.',
   parameters: jobParameter,
+  completes: 'job',
   flags: waitFlags,
   run: async context => waitFor(context.api, await findJobId(context.api, context.args.id), context),
 })

@@ -141,6 +141,7 @@ export const jobDescribe = showingCommand({
   details: `For a stage whose tasks are datums, DONE is "processed + skipped / total", and BAD counts the failed ones.
 With --json, every running or failed task has its datum, worker, node, pod and attempts.`,
   parameters: jobs.parameters,
+  completes: 'job',
   async run({ api, args }) {
     const id = await jobs.find(api, args.id)
     const [job, inHand, inTrouble] = await Promise.all([

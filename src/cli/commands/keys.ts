@@ -17,6 +17,7 @@ const keyCreate = apiCommand({
       kind: 'list',
       value: 'NAME',
       summary: 'limit the key to this queue, may be repeated; for producers and workers',
+      completes: 'queue',
     },
     as: historyFlags.as,
   },
@@ -63,6 +64,7 @@ const keyRevoke = apiCommand({
   name: 'key revoke',
   summary: 'Revoke an API key.',
   parameters: { id: 'the id of the key' },
+  completes: 'key',
   flags: { as: historyFlags.as },
   async run({ api, args, flags }) {
     const key = await api.revokeKey(args.id, controlOptions(flags))

@@ -1,6 +1,7 @@
 import { withoutUndefined } from '../../kernel/without-undefined.ts'
 import type { QueueView, WorkerView } from '../../protocol/admin/admin.ts'
 import { apiCommand } from '../command.ts'
+import { counted } from '../counted.ts'
 import { formatDuration, relativeTime } from '../durations.ts'
 import { controlOptions, historyFlags, pageFlags } from '../shared-flags.ts'
 import { type Column, pageResult } from '../table.ts'
@@ -43,12 +44,13 @@ export const workerLost = apiCommand({
   details: `For workers that send no heartbeats, such as those of Falconeri. Their leases are long, because Pawl cannot detect that
 one has died. Run this command when you know it. NAME is a name from \`pawl worker list\`, or the pod of a worker NODE/POD.`,
   parameters: { name: 'the name of the worker, or its pod' },
+  completes: 'worker',
   flags: historyFlags,
   async run({ api, args, flags }) {
     const lost = await api.loseWorker(args.name, controlOptions(flags))
     const count = lost.tasks.length
-    const tasks =
-      count === 0 ? 'It held no tasks' : count === 1 ? '1 task was requeued' : `${count} tasks were requeued`
+    const verb = count === 1 ? 'was' : 'were'
+    const tasks = count === 0 ? 'It held no tasks' : `${counted(count, 'task')} ${verb} requeued`
     return { data: lost, show: () => [`Worker ${lost.worker} is lost. ${tasks}.`] }
   },
 })

@@ -3,6 +3,7 @@ import { type StageState, stageLifecycle } from '../../kernel/stage.ts'
 import { withoutUndefined } from '../../kernel/without-undefined.ts'
 import type { StageView } from '../../protocol/jobs/jobs.ts'
 import { type Command, showingCommand } from '../command.ts'
+import { counted } from '../counted.ts'
 import { relativeTime } from '../durations.ts'
 import { commandsFor } from '../entity-commands.ts'
 import { findStageId } from '../find-id.ts'
@@ -51,7 +52,7 @@ const { control, cancel, events } = commandsFor<StageView>({
   find: findStageId,
   line({ name, state, gate, approvals, endedAt }) {
     const isWaiting = gate !== null && endedAt === null && approvals.length < gate.approvers
-    const progress = isWaiting ? ` (${approvals.length} of ${gate.approvers} approvals)` : ''
+    const progress = isWaiting ? ` (${approvals.length} of ${counted(gate.approvers, 'approval')})` : ''
     return [styled('bold', name), ' is ', styledState('stage', state), progress]
   },
 })

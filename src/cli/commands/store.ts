@@ -3,6 +3,7 @@ import { storeSettings } from '../../config/settings.ts'
 import type { Examination, Finding } from '../../protocol/admin/admin.ts'
 import { command } from '../command.ts'
 import { connectApi, existingStore, opensStore } from '../connect-api.ts'
+import { counted } from '../counted.ts'
 import { exitCodes } from '../error-message.ts'
 import { type Line, type Style, styled } from '../styled-line.ts'
 
@@ -19,7 +20,7 @@ export const migrate = command({
     const text =
       applied === 0
         ? `The store is up to date at version ${version}.`
-        : `Applied ${applied} migrations. The store is now at version ${version}.`
+        : `Applied ${counted(applied, 'migration')}. The store is now at version ${version}.`
     return { data: result, show: () => [text] }
   },
 })

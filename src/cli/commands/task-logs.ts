@@ -21,6 +21,7 @@ export const taskLogs = apiCommand({
   summary: 'Show the log of a task.',
   details: 'With --json and -f, prints one JSON document per line.',
   parameters: taskParameter,
+  completes: 'task',
   flags: {
     follow: { kind: 'switch', short: 'f', summary: 'follow the log until the task has ended' },
     attempt: { kind: 'number', value: 'N', summary: 'only this attempt' },

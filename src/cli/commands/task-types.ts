@@ -22,6 +22,7 @@ const typeSet = apiCommand({
   details: `For example: pawl type set send-invoice '{ "retry": { "attempts": 5 }, "leaseSeconds": 120 }'
 It replaces the previous configuration.`,
   parameters: { type: 'the task type', options: 'the configuration as JSON' },
+  completes: 'type',
   async run({ api, args }) {
     const options = readJson('OPTIONS', args.options)
     if (!isObject(options)) throw invalidCommand('OPTIONS must be a JSON object.')
@@ -34,6 +35,7 @@ const typeShow = apiCommand({
   name: 'type show',
   summary: 'Show the configuration of a task type.',
   parameters: { type: 'the task type' },
+  completes: 'type',
   run: async ({ api, args }) => view(args.type, await api.taskType(args.type)),
 })
 

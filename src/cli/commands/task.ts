@@ -7,6 +7,7 @@ import { withoutUndefined } from '../../kernel/without-undefined.ts'
 import type { PawlApi } from '../../protocol/operations.ts'
 import type { AttemptView, QueuedTask, TaskView } from '../../protocol/tasks/tasks.ts'
 import { apiCommand, type Command, type CommandResult, showingCommand } from '../command.ts'
+import { counted } from '../counted.ts'
 import { durationBetween, relativeTime } from '../durations.ts'
 import { commandsFor } from '../entity-commands.ts'
 import { exitCodes } from '../error-message.ts'
@@ -23,8 +24,9 @@ export const taskAdd = apiCommand({
   name: 'task add',
   summary: 'Queue a task.',
   parameters: { type: 'the type of the task', 'payload?': 'its payload as JSON; default: null' },
+  completes: 'type',
   flags: {
-    queue: { kind: 'text', value: 'NAME', summary: 'the queue; default: the task type' },
+    queue: { kind: 'text', value: 'NAME', summary: 'the queue; default: the task type', completes: 'queue' },
     priority: { kind: 'number', value: 'N', summary: 'higher runs first; default: 0' },
     'run-at': { kind: 'text', value: 'TIME', summary: 'do not run before this time' },
     'run-in': { kind: 'number', value: 'SECONDS', summary: 'do not run for this many seconds' },
@@ -91,9 +93,9 @@ export const taskList = showingCommand({
   summary: 'List tasks, newest first.',
   flags: {
     state: stateFlag(statesOf(taskLifecycle)),
-    type: { kind: 'text', value: 'TYPE', summary: 'only this type' },
-    queue: { kind: 'text', value: 'NAME', summary: 'only this queue' },
-    job: { kind: 'text', value: 'ID', summary: 'only this job' },
+    type: { kind: 'text', value: 'TYPE', summary: 'only this type', completes: 'type' },
+    queue: { kind: 'text', value: 'NAME', summary: 'only this queue', completes: 'queue' },
+    job: { kind: 'text', value: 'ID', summary: 'only this job', completes: 'job' },
     correlation: { kind: 'text', value: 'ID', summary: 'only with this correlation id' },
     ...pageFlags,
   },
@@ -124,6 +126,7 @@ export const taskDescribe = showingCommand({
   name: 'task describe',
   summary: 'Show a task and its attempts.',
   parameters: taskParameter,
+  completes: 'task',
   async run({ api, args }) {
     const id = await findTaskId(api, args.id)
     const [task, attempts] = await Promise.all([api.task(id), api.attempts(id)])
@@ -167,7 +170,7 @@ function taskFacts(task: TaskView): Line[] {
     ['ended', relativeTime(task.endedAt)],
     ['worker', task.owner],
     ['lease', task.leaseUntil && `ends ${relativeTime(task.leaseUntil)}`],
-    ['charged', `${task.failures} failures, ${task.losses} losses`],
+    ['charged', `${counted(task.failures, 'failure')}, ${counted(task.losses, 'loss', 'losses')}`],
     ['error', error?.message],
     ['dead letter', deadLetter && `${deadLetter.reasonCode}${deadLetter.step ? ` in ${deadLetter.step}` : ''}`],
     ...payloadFacts(task),

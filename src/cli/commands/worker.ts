@@ -1,28 +1,28 @@
 import { resolve } from 'node:path'
 import { connect } from '../../client/client.ts'
-import { loadModule } from '../../config/load-module.ts'
 import { type ResolvedSettings, serverOf, storeOf } from '../../config/resolve-settings.ts'
 import { storeSettings } from '../../config/settings.ts'
 import { commandType } from '../../kernel/datum.ts'
-import { Problem } from '../../kernel/problem.ts'
 import { withoutUndefined } from '../../kernel/without-undefined.ts'
 import type { SyncPort } from '../../protocol/tasks/sync.ts'
-import { isObject } from '../../schema/check.ts'
 import type { Task } from '../../worker/index.ts'
 import { command } from '../command.ts'
 import { fileLimitsOf } from '../component-options.ts'
 import { opensStore } from '../connect-api.ts'
+import { counted } from '../counted.ts'
 import { logOf } from '../log.ts'
 import { invalidCommand } from '../parse.ts'
 import { hideOwnSecrets, readKey } from '../secrets.ts'
+import { findTaskModules, loadTasks, usualPlaces } from '../task-modules.ts'
 import { untilAborted } from '../waiting.ts'
 
 export const worker = command({
   name: 'worker',
   summary: 'Run a worker with the handlers of a module, or for command tasks.',
-  details: `The module is TypeScript or JavaScript. The worker runs tasks of all the types that it exports. On SIGTERM, running
-handlers may finish, and other claimed tasks are requeued. The worker connects to a server or, with --database,
-directly to PostgreSQL.
+  details: `The module is TypeScript or JavaScript. The worker runs tasks of all the types that it exports. Without MODULE, it loads
+${usualPlaces}, or what the setting \`tasks\` names.
+On SIGTERM, running handlers may finish, and other claimed tasks are requeued. The worker connects to a server or, with
+--database, directly to PostgreSQL.
 
 With --commands, the worker also runs the programs of command tasks as its own user: anyone who can queue tasks can then
 run any program on this machine. The API key and the database URL are removed from the environment and the arguments of
@@ -61,6 +61,7 @@ the process, where those programs could read them.`,
     },
   },
   settings: [
+    'tasks',
     'queues',
     'concurrency',
     'buffer',
@@ -79,11 +80,13 @@ the process, where those programs could read them.`,
   ],
   async run({ args, flags, resolved, output, json, stopSignal }) {
     const { concurrency, buffer, drainSeconds, queues } = resolved.values
-    checkArguments(args.module, flags, queues)
+    const usual = flags.commands === true ? [] : findTaskModules('.', resolved.values.tasks)
+    const files = args.module === undefined ? usual : [args.module]
+    checkArguments(files, flags, queues)
     const key = (await readKey(flags)) ?? resolved.values.key
     if (flags.commands === true) protectSecrets(resolved)
     await using commands = flags.commands === true ? await openCommands(flags, resolved) : undefined
-    const ownTasks = args.module === undefined ? [] : tasksOf(args.module, await loadModule(resolve(args.module)))
+    const ownTasks = files.length === 0 ? [] : await loadTasks(files)
     const tasks = [...ownTasks, ...(commands?.tasks ?? [])]
     const log = logOf(resolved.values)
     await using port = await open(resolved, key, log)
@@ -100,7 +103,7 @@ the process, where those programs could read them.`,
     if (json) output.printJsonLine({ worker: running.name, queues: claimedQueues, concurrency, pid: process.pid })
     else
       output.print(
-        `Worker ${running.name} runs up to ${concurrency} tasks at once from ${claimedQueues.join(', ')}, ${port.where}.`,
+        `Worker ${running.name} runs up to ${counted(concurrency, 'task')} at once from ${claimedQueues.join(', ')}, ${port.where}.`,
       )
     await untilAborted(stop)
     if (!json) output.print(`Stopping. Tasks still running: ${running.inHand()} …`)
@@ -138,12 +141,14 @@ interface CommandFlags {
   readonly secrets?: string | undefined
 }
 
-function checkArguments(module: string | undefined, flags: CommandFlags, queues: readonly string[] | undefined): void {
+function checkArguments(files: readonly string[], flags: CommandFlags, queues: readonly string[] | undefined): void {
   if (flags.commands === true) return
   const unused = (['folder', 'secrets'] as const).find(name => flags[name] !== undefined)
   if (unused !== undefined) throw invalidCommand(`--${unused} requires --commands.`)
-  if (module === undefined)
-    throw invalidCommand('pawl worker requires MODULE, the file with the handlers, or --commands.')
+  if (files.length === 0) {
+    const why = 'pawl worker requires MODULE, the file with the handlers, or --commands.'
+    throw invalidCommand(`${why} Without them, it looks for tasks in ${usualPlaces}, and found none.`)
+  }
   if (queues?.includes(commandType) === true) {
     throw invalidCommand(
       `Tasks in the queue "${commandType}" run programs on this machine. To run them, use --commands.`,
@@ -188,30 +193,4 @@ async function open(resolved: ResolvedSettings, key: string | undefined, log: Re
     await engine.close()
   }
   return { engine, where: 'directly from the store', [Symbol.asyncDispose]: close }
-}
-
-function tasksOf(file: string, module: Readonly<Record<string, unknown>>): Task[] {
-  const tasks = [...new Set(Object.values(module).flatMap(value => (Array.isArray(value) ? value : [value])))].filter(
-    isTask,
-  )
-  if (tasks.length === 0) {
-    throw new Problem('FILE_INVALID', {
-      file,
-      why: 'it must export at least one task, for example `export const greet = defineTask({ … })`',
-    })
-  }
-  const types = tasks.map(({ type }) => type)
-  if (types.includes(commandType)) {
-    const why = `the task type "${commandType}" is reserved for command tasks`
-    throw new Problem('FILE_INVALID', { file, why })
-  }
-  const duplicate = types.find((type, index) => types.indexOf(type) !== index)
-  if (duplicate !== undefined)
-    throw new Problem('FILE_INVALID', { file, why: `two of its tasks have the type "${duplicate}"` })
-  return tasks
-}
-
-/** Checks the shape and not the class: a task may have been defined with another copy of the package. */
-function isTask(value: unknown): value is Task {
-  return isObject(value) && typeof value.type === 'string' && typeof value.run === 'function' && isObject(value.options)
 }

@@ -8,6 +8,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { Problem } from '../../kernel/problem.ts'
+import { threadFlags } from '../../kernel/thread-flags.ts'
 import { type EmbeddedSession, type Exchange, openSession } from './embedded-session.ts'
 import { lockFolder } from './folder-lock.ts'
 import { indexPlanSettings } from './plans.ts'
@@ -27,6 +28,7 @@ export async function openEmbedded(folder: string | undefined, turnSeconds = 60)
   const unlock = folder === undefined ? () => {} : lockFolder(folder)
   const thread = new Worker(new URL(`./embedded-thread${extname(import.meta.url)}`, import.meta.url), {
     workerData: { folder },
+    execArgv: threadFlags,
   })
   const exchange = connectTo(thread)
   const session = openSession(exchange)

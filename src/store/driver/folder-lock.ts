@@ -24,9 +24,7 @@ interface Holder {
 
 /** Locks the folder, which is created if it is missing. Returns a function that unlocks it. */
 export function lockFolder(folder: string): () => void {
-  mkdirSync(folder, { recursive: true, mode: 0o700 })
-  const real = realpathSync(folder)
-  const descriptor = openSync(join(real, lockFiles.lock), 'a+', 0o600)
+  const { real, descriptor } = openLock(folder)
   if (!tryLock(descriptor)) {
     closeSync(descriptor)
     throw new Problem('STORE_LOCKED', { folder, ...holderOf(real) })
@@ -36,6 +34,18 @@ export function lockFolder(folder: string): () => void {
   writeFileSync(join(real, lockFiles.holder), `${JSON.stringify(holder)}\n`, { mode: 0o600 })
   // Closing the file releases the lock.
   return () => closeSync(descriptor)
+}
+
+/** Fails if nothing can be written there, as in a container with a read-only file system. */
+function openLock(folder: string) {
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 })
+    const real = realpathSync(folder)
+    return { real, descriptor: openSync(join(real, lockFiles.lock), 'a+', 0o600) }
+  } catch (error) {
+    const why = `the folder of the store must be writable (${(error as Error).message}); choose another one with --data`
+    throw new Problem('FILE_INVALID', { file: folder, why }, error)
+  }
 }
 
 function tryLock(descriptor: number): boolean {
