@@ -1,7 +1,8 @@
 /**
  * Runs every code block of the pages. The word after the language says how: a file name (the block is written to that
- * file), `serve` (the command is started and keeps running), `setup` (skipped: the test run itself did this), `cluster`
- * (only its shell syntax is checked, because it needs a cluster), none (it must succeed).
+ * file), `serve` (the command is started and keeps running), `soon` (it is repeated until it succeeds), `setup` (skipped:
+ * the test run itself did this), `cluster` (only its shell syntax is checked, because it needs a cluster), none (it must
+ * succeed). Code of other systems (`before….ts`) is left to coming-from.test.ts.
  */
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
@@ -14,8 +15,10 @@ import { parse } from 'yaml'
 import { findRoot } from '../../scripts/job-schema-page.ts'
 import { withAbsoluteUris } from '../../src/spec/absolute-uris.ts'
 import { parseJobSpec } from '../../src/spec/parse-job-spec.ts'
+import { type Block, blocksOf, isBefore } from '../harness/code-blocks.ts'
 import { eventually } from '../harness/eventually.ts'
 import { freePort } from '../harness/free-port.ts'
+import { ownDatabase } from '../harness/own-database.ts'
 
 const root = findRoot(import.meta.dirname)
 const generated = ['lifecycles.md', 'problems.md']
@@ -23,30 +26,18 @@ const generated = ['lifecycles.md', 'problems.md']
 const testedElsewhere = ['testing.md', 'transactions.md', 'worker-protocol.md']
 const pages = [
   'README.md',
-  ...readdirSync(join(root, 'docs'))
+  ...(readdirSync(join(root, 'docs'), { recursive: true }) as string[])
     .filter(name => name.endsWith('.md') && !generated.includes(name) && !testedElsewhere.includes(name))
     .map(name => `docs/${name}`),
 ]
 
-interface Block {
-  readonly language: string
-  readonly word: string
-  readonly text: string
-}
-
 for (const page of pages) {
   test(`every code block in ${page} does what the page says`, { timeout: 600_000 }, async t => {
-    const folder = await workplace(t)
-    for (const block of blocksOf(readFileSync(join(root, page), 'utf8'))) await run(t, folder, block)
+    const text = readFileSync(join(root, page), 'utf8')
+    const database = text.includes('process.env.DATABASE_URL') ? { DATABASE_URL: await ownDatabase(t) } : {}
+    const folder = await workplace(t, database)
+    for (const block of blocksOf(text)) await run(t, folder, block)
   })
-}
-
-function blocksOf(text: string): Block[] {
-  return [...text.matchAll(/^```(\w+)(?: (\S+))?\n(.*?)^```$/gms)].map(([, language, word = '', body]) => ({
-    language: language!,
-    word,
-    text: body!,
-  }))
 }
 
 interface Workplace {
@@ -56,7 +47,7 @@ interface Workplace {
 }
 
 /** An empty folder in which `pawl` is installed, as a user's would be, and a port of its own. */
-async function workplace(t: TestContext): Promise<Workplace> {
+async function workplace(t: TestContext, more: NodeJS.ProcessEnv): Promise<Workplace> {
   const path = mkdtempSync(join(tmpdir(), 'pawl-docs-'))
   mkdirSync(join(path, 'bin'))
   mkdirSync(join(path, 'node_modules/.bin'), { recursive: true })
@@ -74,14 +65,26 @@ async function workplace(t: TestContext): Promise<Workplace> {
     HOME: path,
     PORT: String(port),
     PAWL_SERVER: server,
+    ...more,
   }
   t.after(() => rmSync(path, { recursive: true, force: true }))
   return { path, env, server }
 }
 
-async function run(t: TestContext, { path, env, server }: Workplace, { language, word, text }: Block): Promise<void> {
-  if (word === 'setup' || language === 'mermaid') return
+async function run(t: TestContext, { path, env, server }: Workplace, block: Block): Promise<void> {
+  const { language, word, text } = block
+  if (word === 'setup' || language === 'mermaid' || isBefore(block)) return
   if (word === 'cluster') return shell(text, path, env, ['-n'])
+  if (word === 'soon')
+    return eventually(
+      text.trim(),
+      () =>
+        shell(text, path, env).then(
+          () => true,
+          () => false,
+        ),
+      120,
+    ).then(() => {})
   if (word === 'serve') {
     const child = spawn('sh', ['-c', `exec ${text.trim()}`], {
       cwd: path,
