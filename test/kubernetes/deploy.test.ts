@@ -55,7 +55,7 @@ test('what a kustomization lists is there, and what is there is listed', () => {
       'Dockerfile',
       'docker-compose.yaml',
       'first-keys.yaml',
-      'grafana.json',
+
       'helm',
       'overlays',
     ]
