@@ -6,6 +6,7 @@ import { lifecycles } from '../src/kernel/lifecycles.ts'
 import { problems } from '../src/kernel/problem.ts'
 import { openApi } from '../src/server/open-api.ts'
 import { dialectsPage } from './dialects-page.ts'
+import { withLineCounts } from './examples-page.ts'
 import { findRoot, jobSchemaPage } from './job-schema-page.ts'
 import { layersTable } from './layers.ts'
 
@@ -18,6 +19,7 @@ export function generatedDocs(): Record<string, string> {
     'docs/lifecycles.md': lifecyclesPage(),
     'docs/openapi.json': `${JSON.stringify(openApi(), null, 2)}\n`,
     'docs/problems.md': problemsPage(),
+    'examples/README.md': examplesPage(),
   }
 }
 
@@ -77,6 +79,12 @@ function conceptsPage(): string {
     const table = lifecycles.find(lifecycle => lifecycle.entity === entity)
     return `${begin}${picture(table as Lifecycle)}\n${end}`
   })
+}
+
+/** Only the lines of code are generated. */
+function examplesPage(): string {
+  const path = join(root, 'examples/README.md')
+  return withLineCounts(readFileSync(path, 'utf8'), path)
 }
 
 function problemsPage(): string {

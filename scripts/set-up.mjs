@@ -34,6 +34,9 @@ if (isBuild || newest(at('src')) > newest(at('dist'))) {
 }
 run(process.execPath, [at('scripts/make-require-types.mjs')])
 run(process.execPath, [at('scripts/make-empty-store.mjs')])
+if (isBuild || newest(at('docs')) > fileTime(at('dist/docs-pages.json'))) {
+  run(process.execPath, [at('scripts/make-docs-pages.mjs')])
+}
 // The page is made of the tables in src/ too.
 if (isBuild || Math.max(newest(at('src')), newest(at('dashboard'))) > newest(at('dist/dashboard'))) {
   say('Building the dashboard …')
@@ -56,6 +59,11 @@ function newest(folder) {
     .filter(entry => entry.isFile())
     .map(entry => statSync(join(entry.parentPath ?? entry.path, entry.name)).mtimeMs)
   return Math.max(0, ...times)
+}
+
+/** The time of the latest change of a file; 0 if there is none. */
+function fileTime(file) {
+  return existsSync(file) ? statSync(file).mtimeMs : 0
 }
 
 function run(command, args) {

@@ -188,5 +188,8 @@ export const servicePaths: Readonly<Record<string, { readonly get: Schema }>> = 
     },
   },
   '/openapi.json': { get: open('openApi', 'Get this document.', json({ type: 'object' })) },
-  '/docs': { get: open('docs', 'Show the routes and problems as an HTML page.', { 'text/html': { schema: text } }) },
+  '/docs': { get: open('docs', 'Show the documentation as HTML pages.', { 'text/html': { schema: text } }) },
+  '/docs/api': {
+    get: open('apiPage', 'Show the routes and problems as an HTML page.', { 'text/html': { schema: text } }),
+  },
 }

@@ -27,7 +27,7 @@ export function setRetryAfter(reply: FastifyReply, { code, status }: Problem): v
 /** `root`: where Pawl's own routes are. */
 function bodyOf({ code, details, status }: Problem, root = '') {
   const { means, hint } = problems[code]
-  return { type: `${root}/docs#${code}`, title: means, status, detail: hint, code, hint, details }
+  return { type: `${root}/docs/api#${code}`, title: means, status, detail: hint, code, hint, details }
 }
 
 export function problemHandler(log: Log) {

@@ -57,12 +57,12 @@ test('where a dialect is at the root, Pawl’s own problems name its own pages w
   const { server } = await served(t, { server: { rootDialect: 'jobnik' } })
   for (const path of ['/v1/nothing', '/v1/tasks/x?colour=red', '/v1/jobs?limit=0']) {
     const { type } = (await (await fetch(`${server.url}${path}`)).json()) as { type: string }
-    assert.match(type, /^\/pawl\/docs#[A-Z_]+$/, path)
+    assert.match(type, /^\/pawl\/docs\/api#[A-Z_]+$/, path)
     assert.equal((await fetch(new URL(type, server.url))).status, 200)
   }
-  const page = await (await fetch(`${server.url}/docs`)).text()
+  const page = await (await fetch(`${server.url}/docs/api`)).text()
   const [, link] = /href="([^"]*openapi.json)"/.exec(page)!
-  assert.equal((await fetch(new URL(link!, `${server.url}/docs`))).status, 200)
+  assert.equal((await fetch(new URL(link!, `${server.url}/docs/api`))).status, 200)
 })
 
 test('marie: a job of a DAG cannot be deleted alone, and is told by what the DAG is known', async t => {

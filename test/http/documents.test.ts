@@ -51,7 +51,7 @@ interface ListedProblems {
 test('health, readiness and metrics answer as the OpenAPI document says', async t => {
   const run = await served(t)
   const paths = openApi().paths as Record<string, { get: { responses: { 200: { content: object } } } }>
-  for (const path of ['/healthz', '/readyz', '/metrics', '/openapi.json', '/docs', '/v1/me']) {
+  for (const path of ['/healthz', '/readyz', '/metrics', '/openapi.json', '/docs', '/docs/api', '/v1/me']) {
     const response = await run.request(path)
     assert.equal(response.status, 200)
     const [type] = response.headers.get('content-type')!.split(';')
@@ -61,7 +61,7 @@ test('health, readiness and metrics answer as the OpenAPI document says', async 
 
 test('the page for people names every route and every problem, and fetches and runs nothing', async t => {
   const run = await served(t)
-  const response = await run.request('/docs')
+  const response = await run.request('/docs/api')
   const page = await response.text()
   for (const [, { path }] of namedOperations) assert.ok(page.includes(path), path)
   for (const code of Object.keys(problems)) assert.ok(page.includes(`id="${code}"`), code)
@@ -78,6 +78,6 @@ test('a problem says what it is, what to do, and where that is written', async t
   const response = await run.request('/v1/jobs/1')
   assert.match(response.headers.get('content-type')!, /^application\/problem\+json/)
   const problem = (await response.json()) as Record<string, unknown>
-  assert.deepEqual([problem.status, problem.code, problem.type], [404, 'JOB_NOT_FOUND', '/docs#JOB_NOT_FOUND'])
+  assert.deepEqual([problem.status, problem.code, problem.type], [404, 'JOB_NOT_FOUND', '/docs/api#JOB_NOT_FOUND'])
   assert.equal(problem.title, problems.JOB_NOT_FOUND.means)
 })

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { connect } from '../../src/client/client.ts'
 import type { OperationEntry } from '../../src/protocol/operation.ts'
 import { namedOperations, type OperationName, operations } from '../../src/protocol/operations.ts'
-import { docsPage } from '../../src/server/docs-page.ts'
+import { apiPage } from '../../src/server/api-page.ts'
 import { openApi } from '../../src/server/open-api.ts'
 import type { JobSpec } from '../../src/spec/job-spec.ts'
 import { type Served, served } from '../harness/served.ts'
@@ -84,7 +84,7 @@ test('every POST offers an Idempotency-Key, but for those that need none and the
     .filter(([, route]) => route.method === 'POST' && !offersKey(route))
     .map(([operation]) => operation)
   assert.deepEqual(without.sort(), [...Object.keys(reports), 'createKey'].sort())
-  const page = docsPage()
+  const page = apiPage()
   for (const [operation, route] of namedOperations) {
     const row = page.slice(page.indexOf(`<tr id="${operation}">`)).split('</tr>')[0]!
     assert.equal(row.includes('Idempotency-Key'), offersKey(route), `the page and the document differ on ${operation}`)

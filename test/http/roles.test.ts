@@ -121,7 +121,7 @@ test('who made a key and who revoked it first is kept, and seen by whoever lists
 
 test('what anyone may know needs no key, and the rest of the world is told only that there is nothing', async t => {
   const run = await behindKeys(t)
-  for (const path of ['/openapi.json', '/docs', '/healthz', '/readyz']) {
+  for (const path of ['/openapi.json', '/docs', '/docs/api', '/docs/jobs', '/docs/jobs.md', '/healthz', '/readyz']) {
     assert.equal((await run.request(path)).status, 200, path)
   }
   assert.equal((await run.request('/v1/secrets')).status, 404)

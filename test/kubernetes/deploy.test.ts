@@ -26,7 +26,10 @@ const read = (name: string): Manifest[] =>
     assert.deepEqual(document.errors, [], name)
     return document.toJS()
   })
-const files = (readdirSync(deploy, { recursive: true }) as string[]).filter(name => name.endsWith('.yaml'))
+/** The chart has its own test, and docker-compose.yaml too. */
+const isManifest = (name: string) =>
+  name.endsWith('.yaml') && !name.startsWith('helm/') && name !== 'docker-compose.yaml'
+const files = (readdirSync(deploy, { recursive: true }) as string[]).filter(isManifest)
 const isList = (name: string) => name.endsWith('kustomization.yaml')
 const base = files.filter(name => /^(base|stages)\//.test(name) && !isList(name)).flatMap(read)
 const [firstKeys] = read('first-keys.yaml')
@@ -47,7 +50,15 @@ test('what a kustomization lists is there, and what is there is listed', () => {
     const { resources = [], patches = [] } = read(name)[0] as { resources?: string[]; patches?: { path: string }[] }
     const listed = [...resources, ...patches.map(({ path }) => path)]
     for (const entry of listed) assert.ok(existsSync(join(folder, entry)), `${name}: ${entry}`)
-    const others = ['README.md', 'Dockerfile', 'first-keys.yaml', 'overlays']
+    const others = [
+      'README.md',
+      'Dockerfile',
+      'docker-compose.yaml',
+      'first-keys.yaml',
+
+      'helm',
+      'overlays',
+    ]
     const beside = readdirSync(folder).filter(entry => !isList(entry) && !others.includes(entry))
     assert.deepEqual(listed.filter(entry => !entry.startsWith('..')).sort(), beside.sort())
   }

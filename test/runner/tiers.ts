@@ -37,6 +37,7 @@ const fullFolders = [
 /** Files that change something process-wide, with the reason. Each runs in a process of its own. */
 export const runsAlone: Readonly<Record<string, string>> = {
   'src/worker/trace.test': 'registers a global OpenTelemetry provider',
+  'test/docs/trace.test': 'registers a global OpenTelemetry provider',
   'test/dialects/marie-time.test': 'sets the time zone of the process',
   'test/files/s3-parts.test': 'measures the memory of the process',
 }

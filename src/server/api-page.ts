@@ -1,48 +1,18 @@
-/** The docs page of the API, made from the same registry as the OpenAPI document. It loads nothing else. */
-import { createHash } from 'node:crypto'
-import type { FastifyInstance } from 'fastify'
+/** The page of the HTTP API, made from the same registry as the OpenAPI document. */
 import { problems } from '../kernel/problem.ts'
 import { permissions, type Role, roles } from '../kernel/role.ts'
 import { type OperationEntry, takesKey } from '../protocol/operation.ts'
 import { namedOperations } from '../protocol/operations.ts'
 import type { Fields, Schema } from '../schema/check.ts'
-import { openApi } from './open-api.ts'
+import { escapeHtml, htmlPage } from './html-page.ts'
 
-const style = `
-  body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color-scheme: light dark }
-  table { border-collapse: collapse; width: 100% }
-  td, th { text-align: left; vertical-align: top; padding: .3rem .8rem .3rem 0; border-bottom: 1px solid #8884 }
-  code { font-size: .9em; overflow-wrap: anywhere }
-  small { opacity: .75 }
-  tr:target { background: #fd08 }`
-
-/** Nothing is loaded and nothing runs. The one style sheet is allowed by its hash. */
-const docsPolicy = [
-  "default-src 'none'",
-  `style-src 'sha256-${createHash('sha256').update(style).digest('base64')}'`,
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-].join('; ')
-
-export function bindDocs(app: FastifyInstance): void {
-  const document = JSON.stringify(openApi())
-  const page = docsPage()
-  app.get('/openapi.json', (_request, reply) => reply.type('application/json').send(document))
-  app.get('/docs', (_request, reply) =>
-    reply.type('text/html; charset=utf-8').header('content-security-policy', docsPolicy).send(page),
-  )
-}
-
-export function docsPage(): string {
-  return `<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width">
-<title>Pawl: the HTTP API</title>
-<style>${style}</style>
-<h1>The HTTP API</h1>
-<p>For machines: <a href="openapi.json">openapi.json</a>. Bodies and answers are JSON; errors are problems (RFC 9457)
+export function apiPage(): string {
+  const links = '<a href="../docs">Documentation</a>'
+  return htmlPage(
+    'The HTTP API',
+    links,
+    `<h1>The HTTP API</h1>
+<p>For machines: <a href="../openapi.json">openapi.json</a>. Bodies and answers are JSON; errors are problems (RFC 9457)
 with one of the <a href="#problems">codes</a> below. Lists are <code>{ items, next }</code>: send <code>next</code> as
 <code>cursor</code> to get the next page. A request whose row names the <code>Idempotency-Key</code> accepts one: sent again
 within 24 hours, it gets its first answer again and has no second effect. A claim gets the same tasks again, as far as they
@@ -52,9 +22,8 @@ ${operationSections()}
 <h2>Roles</h2>
 ${table(['role', 'may'], (Object.keys(roles) as Role[]).map(roleRow))}
 <h2 id="problems">Problems</h2>
-${table(['code', 'status', 'means', 'what to do'], Object.entries(problems).map(problemRow))}
-</html>
-`
+${table(['code', 'status', 'means', 'what to do'], Object.entries(problems).map(problemRow))}`,
+  )
 }
 
 function operationSections(): string {
@@ -76,9 +45,9 @@ function operationRow(name: string, operation: OperationEntry): string {
     ...(takesKey(operation) ? ['Idempotency-Key'] : []),
   ]
   const cells = [
-    `<code>${method} ${escaped(path)}</code>`,
-    `${escaped(summary)} <small>${permission}</small>`,
-    takes.map(text => `<code>${escaped(text)}</code>`).join('<br>'),
+    `<code>${method} ${escapeHtml(path)}</code>`,
+    `${escapeHtml(summary)} <small>${permission}</small>`,
+    takes.map(text => `<code>${escapeHtml(text)}</code>`).join('<br>'),
   ]
   return `<tr id="${name}">${cells.map(cell => `<td>${cell}</td>`).join('')}</tr>`
 }
@@ -94,13 +63,9 @@ function problemRow([code, { status, means, hint }]: [
   string,
   { status: number; means: string; hint: string },
 ]): string {
-  return `<tr id="${code}"><td><code>${code}</code></td><td>${status}</td><td>${escaped(means)}</td><td>${escaped(hint)}</td></tr>`
+  return `<tr id="${code}"><td><code>${code}</code></td><td>${status}</td><td>${escapeHtml(means)}</td><td>${escapeHtml(hint)}</td></tr>`
 }
 
 function table(heads: readonly string[], rows: readonly string[]): string {
   return `<table><tr>${heads.map(head => `<th>${head}</th>`).join('')}</tr>\n${rows.join('\n')}</table>`
-}
-
-function escaped(text: string): string {
-  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
 }
