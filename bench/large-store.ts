@@ -4,8 +4,8 @@ import type { OwnStore } from './own-store.ts'
 
 const tasksPerJob = 1000
 const daysKept = 10
-/** This share of the tasks is older than the retention period. */
-const oldShare = 0.02
+/** This share of the tasks is older than the retention period. In a small store, enough to measure their removal. */
+const oldShare = (count: number) => Math.max(0.02, Math.min(0.4, 20_000 / count))
 
 /** Rows that a drain would have left behind, with their four events. Half of them belong to ended jobs. */
 export async function addEndedTasks({ engine, client }: OwnStore, count: number): Promise<void> {
@@ -24,7 +24,7 @@ export async function addEndedTasks({ engine, client }: OwnStore, count: number)
   await client.query('alter table pawl.job disable trigger user')
   await client.query('alter table pawl.stage disable trigger user')
   await client.query(endedJobs, [id, jobs, tasksPerJob])
-  await client.query(endedTasks, [count, jobs * tasksPerJob, tasksPerJob, daysKept, oldShare, lanes[0].id])
+  await client.query(endedTasks, [count, jobs * tasksPerJob, tasksPerJob, daysKept, oldShare(count), lanes[0].id])
   await client.query('alter table pawl.task enable trigger user, set (fillfactor = 25)')
   await client.query('alter table pawl.job enable trigger user')
   await client.query('alter table pawl.stage enable trigger user')

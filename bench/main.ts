@@ -13,12 +13,14 @@ import { drawHistory, recordRun } from './history.ts'
 import { table } from './markdown.ts'
 import { closeOwnStores } from './own-store.ts'
 import { endProcesses } from './processes.ts'
+import { printProfiles, printStatements, statementSettings } from './profile.ts'
 import { comparisonFigures, figuresTable, machineRows, type Run, ratioLines, writeReport } from './report.ts'
 import { type Plan, runRounds } from './rounds.ts'
 
 const here = import.meta.dirname
 const postgresSettings = { fsync: 'on', synchronous_commit: 'on', shared_buffers: '1GB', max_wal_size: '4GB' }
-const limitSeconds = { quick: { measure: 90, run: 270 }, full: { measure: 600, run: 2700 } }
+/** A quick run takes five minutes if nothing else runs. A busy machine must not drop a measure. */
+const limitSeconds = { quick: { measure: 240, run: 1800 }, full: { measure: 600, run: 2700 } }
 const closeSeconds = 30
 
 interface Options {
@@ -75,7 +77,9 @@ async function bench(options: Options): Promise<number> {
   const limits = quick ? limitSeconds.quick : limitSeconds.full
   const { contenders, measures } = choose(only)
   const fsync = await measureFsync()
-  const cluster = await startCluster({ version: 18, settings: postgresSettings })
+  const profiles = process.env.PAWL_BENCH_PROFILES
+  const settings = { ...postgresSettings, ...(profiles !== undefined && statementSettings) }
+  const cluster = await startCluster({ version: 18, settings })
   let entrants: Entrant[] = []
   try {
     step = 'comparison'
@@ -94,6 +98,7 @@ async function bench(options: Options): Promise<number> {
     const missing = [...new Set([...absences, ...failed])]
     const run: Run = { command, plan, postgres, fsync, minutes, compared, figures, absences: missing, sections }
     print(run)
+    if (profiles !== undefined) await printStatements(cluster)
     if (folder !== undefined) {
       await writeReport(folder, run)
       await recordRun(folder, run)
@@ -105,6 +110,7 @@ async function bench(options: Options): Promise<number> {
     await closeAll(entrants)
     await endProcesses()
     await cluster.stop()
+    if (profiles !== undefined) printProfiles(profiles)
   }
 }
 

@@ -4,6 +4,7 @@ import { type ChildProcess, fork, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { profileFlags } from './profile.ts'
 
 const programs = join(import.meta.dirname, 'programs')
 const stopSeconds = 15
@@ -26,7 +27,7 @@ export async function startServerProcess(store: string): Promise<ServerProcess> 
 
 /** A program of this folder, or any other command. */
 export function startProgram(program: string, args: readonly string[]): ChildProcess {
-  return startProcess(process.execPath, [join(programs, program), ...args])
+  return startProcess(process.execPath, [...profileFlags(program), join(programs, program), ...args])
 }
 
 export function startProcess(command: string, args: readonly string[]): ChildProcess {
@@ -35,7 +36,7 @@ export function startProcess(command: string, args: readonly string[]): ChildPro
 
 /** A program that talks to the bench over a channel. */
 export function forkProgram(program: string, args: readonly string[]): ChildProcess {
-  return watch(fork(join(programs, program), args))
+  return watch(fork(join(programs, program), args, { execArgv: [...process.execArgv, ...profileFlags(program)] }))
 }
 
 function watch(child: ChildProcess): ChildProcess {

@@ -112,6 +112,7 @@ function markdown(run: Run): string {
     ...absences.map(({ name, why }) => `Left out: ${name} (${why}).`),
     '## Goals',
     goalsTable(run.figures),
+    'Where the time goes for each goal that is missed, and what would be needed: [PROFILES.md](PROFILES.md).',
     `A write of 8 kB with fsync takes ${milliseconds(run.fsync.p50)} on this disk (p99 ${milliseconds(run.fsync.p99)}).`,
     '## Beside its peers',
     '![Tasks per second and latency of each contender](results.svg)',

@@ -4,14 +4,16 @@
 // node bench/run.mjs --only comparison,files  the contenders together, and a file of measures/
 // node bench/run.mjs --out folder             writes the report and its history there
 // node bench/run.mjs --draw-history           draws history.svg again
+// node bench/run.mjs --profile --only files   also says where the time goes: shares per process, and the statements
 // node bench/run.mjs --prototype one-write    measures a prototype
 //
 // Sees to the packages and the build, then runs the bench, ours and theirs, under a newer Node where the optional
 // package brings one: some peers need it. Plain JavaScript, so that any Node can start it.
 
 import { spawn, spawnSync } from 'node:child_process'
-import { existsSync } from 'node:fs'
+import { existsSync, mkdtempSync } from 'node:fs'
 import { createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 
@@ -48,10 +50,23 @@ const flags = newerFlags ?? flagsFor(process.execPath) ?? []
 const args = process.argv.slice(2)
 const at = args.indexOf('--prototype')
 const program = at < 0 ? 'main.ts' : join('prototypes', String(args.splice(at, 2)[1]), 'measure.ts')
+const profileAt = args.indexOf('--profile')
+if (profileAt >= 0) args.splice(profileAt, 1)
+const profiles = profileAt >= 0 ? mkdtempSync(join(tmpdir(), 'pawl-profiles-')) : undefined
+const profileFlags =
+  profiles === undefined ? [] : ['--cpu-prof', '--cpu-prof-interval=500', `--cpu-prof-dir=${join(profiles, 'bench')}`]
 const bench = spawn(
   node,
-  [...flags, '--expose-gc', '--disable-warning=ExperimentalWarning', join(here, program), ...args],
-  { stdio: 'inherit', env: { ...process.env, NODE_ENV: 'production', NO_LOG_SUCCESS: '1' } },
+  [...flags, ...profileFlags, '--expose-gc', '--disable-warning=ExperimentalWarning', join(here, program), ...args],
+  {
+    stdio: 'inherit',
+    env: {
+      ...process.env,
+      NODE_ENV: 'production',
+      NO_LOG_SUCCESS: '1',
+      ...(profiles && { PAWL_BENCH_PROFILES: profiles }),
+    },
+  },
 )
 for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => bench.kill(signal))
 bench.on('exit', (code, signal) => process.exit(signal === null ? (code ?? 1) : 1))

@@ -160,6 +160,9 @@ begin
   elsif tg_op = 'DELETE' then
     raise exception 'artifact %: it is % and cannot be deleted before it has ended', old.id, old.state
       using errcode = 'check_violation', constraint = 'artifact_ends_before_it_goes';
+  elsif new.id = old.id and record_image_eq(row(new.history[:old.seq]), row(old.history))
+    and concat_ws(' ', old.state, (new.history[old.seq + 1]).state, new.state, new.seq - old.seq, new.round - old.round) = any ('{registered uploaded uploaded 1 0, uploaded stored stored 1 0, registered error error 1 0, uploaded error error 1 0, registered discarded discarded 1 0, uploaded discarded discarded 1 0, registered registered 0 0, registered registered registered 1 0, uploaded uploaded 0 0, uploaded uploaded uploaded 1 0, stored stored 0 0, stored stored stored 1 0, error error 0 0, error error error 1 0, discarded discarded 0 0, discarded discarded discarded 1 0}') then
+    return null;
   end if;
   raise exception 'artifact %: % -> % with seq % -> % is not a move', old.id, old.state, new.state, old.seq, new.seq
     using errcode = 'check_violation', constraint = 'artifact_moves_legally';
@@ -176,6 +179,9 @@ begin
   elsif tg_op = 'DELETE' then
     raise exception 'job %: it is % and cannot be deleted before it has ended', old.id, old.state
       using errcode = 'check_violation', constraint = 'job_ends_before_it_goes';
+  elsif new.id = old.id and record_image_eq(row(new.history[:old.seq]), row(old.history))
+    and concat_ws(' ', old.state, (new.history[old.seq + 1]).state, new.state, new.seq - old.seq, new.round - old.round) = any ('{created pending pending 1 0, pending running running 1 0, pending paused paused 1 0, running paused paused 1 0, paused pending pending 1 0, paused running running 1 0, pending succeeded succeeded 1 0, running succeeded succeeded 1 0, pending partial partial 1 0, running partial partial 1 0, created stopping stopping 1 0, pending stopping stopping 1 0, running stopping stopping 1 0, paused stopping stopping 1 0, stopping compensating compensating 1 0, created failed failed 1 0, pending failed failed 1 0, running failed failed 1 0, paused failed failed 1 0, stopping failed failed 1 0, compensating failed failed 1 0, created cancelled cancelled 1 0, pending cancelled cancelled 1 0, running cancelled cancelled 1 0, paused cancelled cancelled 1 0, stopping cancelled cancelled 1 0, compensating cancelled cancelled 1 0, created expired expired 1 0, pending expired expired 1 0, running expired expired 1 0, paused expired expired 1 0, stopping expired expired 1 0, compensating expired expired 1 0, succeeded pending pending 1 1, partial pending pending 1 1, failed pending pending 1 1, cancelled pending pending 1 1, expired pending pending 1 1, pending running succeeded 2 0, pending running partial 2 0, pending running failed 2 0, created created 0 0, created created created 1 0, pending pending 0 0, pending pending pending 1 0, running running 0 0, running running running 1 0, paused paused 0 0, paused paused paused 1 0, stopping stopping 0 0, stopping stopping stopping 1 0, compensating compensating 0 0, compensating compensating compensating 1 0, succeeded succeeded 0 0, succeeded succeeded succeeded 1 0, partial partial 0 0, partial partial partial 1 0, failed failed 0 0, failed failed failed 1 0, cancelled cancelled 0 0, cancelled cancelled cancelled 1 0, expired expired 0 0, expired expired expired 1 0}') then
+    return null;
   end if;
   raise exception 'job %: % -> % with seq % -> % is not a move', old.id, old.state, new.state, old.seq, new.seq
     using errcode = 'check_violation', constraint = 'job_moves_legally';
@@ -192,6 +198,9 @@ begin
   elsif tg_op = 'DELETE' then
     raise exception 'stage %: it is % and cannot be deleted before it has ended', old.id, old.state
       using errcode = 'check_violation', constraint = 'stage_ends_before_it_goes';
+  elsif new.id = old.id and record_image_eq(row(new.history[:old.seq]), row(old.history))
+    and concat_ws(' ', old.state, (new.history[old.seq + 1]).state, new.state, new.seq - old.seq, new.round - old.round) = any ('{created pending pending 1 0, created waiting waiting 1 0, pending waiting waiting 1 0, running waiting waiting 1 0, waiting pending pending 1 0, waiting running running 1 0, pending running running 1 0, pending succeeded succeeded 1 0, running succeeded succeeded 1 0, pending partial partial 1 0, running partial partial 1 0, created failed failed 1 0, pending failed failed 1 0, waiting failed failed 1 0, running failed failed 1 0, stopping failed failed 1 0, created skipped skipped 1 0, pending skipped skipped 1 0, pending stopping stopping 1 0, waiting stopping stopping 1 0, running stopping stopping 1 0, created cancelled cancelled 1 0, pending cancelled cancelled 1 0, waiting cancelled cancelled 1 0, running cancelled cancelled 1 0, stopping cancelled cancelled 1 0, failed created created 1 1, cancelled created created 1 1, partial created created 1 1, skipped created created 1 1, pending running succeeded 2 0, pending running partial 2 0, pending running failed 2 0, created created 0 0, created created created 1 0, pending pending 0 0, pending pending pending 1 0, running running 0 0, running running running 1 0, waiting waiting 0 0, waiting waiting waiting 1 0, stopping stopping 0 0, stopping stopping stopping 1 0, succeeded succeeded 0 0, succeeded succeeded succeeded 1 0, skipped skipped 0 0, skipped skipped skipped 1 0, partial partial 0 0, partial partial partial 1 0, failed failed 0 0, failed failed failed 1 0, cancelled cancelled 0 0, cancelled cancelled cancelled 1 0}') then
+    return null;
   end if;
   raise exception 'stage %: % -> % with seq % -> % is not a move', old.id, old.state, new.state, old.seq, new.seq
     using errcode = 'check_violation', constraint = 'stage_moves_legally';
@@ -208,6 +217,9 @@ begin
   elsif tg_op = 'DELETE' then
     raise exception 'task %: it is % and cannot be deleted before it has ended', old.id, old.state
       using errcode = 'check_violation', constraint = 'task_ends_before_it_goes';
+  elsif new.id = old.id and record_image_eq(row(new.history[:old.seq]), row(old.history))
+    and concat_ws(' ', old.state, (new.history[old.seq + 1]).state, new.state, new.seq - old.seq, new.round - old.round, new.epoch - old.epoch) = any ('{blocked queued queued 1 0 0, queued assigned assigned 1 0 1, retrying assigned assigned 1 0 1, assigned running running 1 0 0, running succeeded succeeded 1 0 0, running skipped skipped 1 0 0, blocked skipped skipped 1 0 0, queued skipped skipped 1 0 0, retrying skipped skipped 1 0 0, assigned retrying retrying 1 0 0, running retrying retrying 1 0 0, assigned failed failed 1 0 0, running failed failed 1 0 0, blocked cancelled cancelled 1 0 0, queued cancelled cancelled 1 0 0, retrying cancelled cancelled 1 0 0, assigned cancelled cancelled 1 0 0, running cancelled cancelled 1 0 0, blocked expired expired 1 0 0, queued expired expired 1 0 0, retrying expired expired 1 0 0, assigned expired expired 1 0 0, running expired expired 1 0 0, queued dead_lettered dead_lettered 1 0 0, retrying dead_lettered dead_lettered 1 0 0, assigned dead_lettered dead_lettered 1 0 0, running dead_lettered dead_lettered 1 0 0, cancelled queued queued 1 1 0, cancelled blocked blocked 1 1 0, failed queued queued 1 1 0, failed blocked blocked 1 1 0, expired queued queued 1 1 0, expired blocked blocked 1 1 0, dead_lettered queued queued 1 1 0, dead_lettered blocked blocked 1 1 0, skipped blocked blocked 1 1 0, assigned running succeeded 2 0 0, assigned running skipped 2 0 0, assigned running retrying 2 0 0, assigned running failed 2 0 0, assigned running cancelled 2 0 0, assigned running dead_lettered 2 0 0, queued assigned running 2 0 1, retrying assigned running 2 0 1, blocked blocked 0 0 0, blocked blocked blocked 1 0 0, queued queued 0 0 0, queued queued queued 1 0 0, assigned assigned 0 0 0, assigned assigned assigned 1 0 0, running running 0 0 0, running running running 1 0 0, retrying retrying 0 0 0, retrying retrying retrying 1 0 0, succeeded succeeded 0 0 0, succeeded succeeded succeeded 1 0 0, skipped skipped 0 0 0, skipped skipped skipped 1 0 0, failed failed 0 0 0, failed failed failed 1 0 0, cancelled cancelled 0 0 0, cancelled cancelled cancelled 1 0 0, expired expired 0 0 0, expired expired expired 1 0 0, dead_lettered dead_lettered 0 0 0, dead_lettered dead_lettered dead_lettered 1 0 0}') then
+    return null;
   end if;
   raise exception 'task %: % -> % with seq % -> % is not a move', old.id, old.state, new.state, old.seq, new.seq
     using errcode = 'check_violation', constraint = 'task_moves_legally';
@@ -263,7 +275,7 @@ create table pawl.artifact (
   at timestamp with time zone not null default pawl.clock(),
   tries integer not null default 0,
   constraint artifact_pkey PRIMARY KEY (id),
-  constraint artifact_ended_iff_final CHECK ((((ended_at IS NOT NULL) = (state = ANY (ARRAY['stored'::text, 'error'::text, 'discarded'::text]))) IS TRUE)),
+  constraint artifact_ended_iff_final CHECK ((((ended_at IS NOT NULL) = (state = ANY ('{stored,error,discarded}'::text[]))) IS TRUE)),
   constraint artifact_last_event_is_the_row CHECK (((history[seq].state = state) IS TRUE)),
   constraint artifact_one_event_per_seq CHECK (((cardinality(history) = seq) IS TRUE))
 ) with (fillfactor = 50);
@@ -280,12 +292,9 @@ CREATE TRIGGER artifact_begins_legally BEFORE INSERT ON pawl.artifact FOR EACH R
   WHEN ((((new.round = 1) AND ((new.seq = 1) AND (new.state = 'registered'::text))) IS NOT TRUE))
   EXECUTE FUNCTION pawl.refuse_artifact_move();
 CREATE TRIGGER artifact_ends_before_it_goes BEFORE DELETE ON pawl.artifact FOR EACH ROW
-  WHEN ((old.state <> ALL (ARRAY['stored'::text, 'error'::text, 'discarded'::text])))
+  WHEN (((old.state = ANY ('{stored,error,discarded}'::text[])) IS NOT TRUE))
   EXECUTE FUNCTION pawl.refuse_artifact_move();
 CREATE TRIGGER artifact_moves_legally AFTER UPDATE ON pawl.artifact FOR EACH ROW
-  WHEN ((((new.id = old.id) AND record_image_eq(ROW(new.history[:old.seq]), ROW(old.history)) AND (((new.state = old.state) AND ((new.seq >= old.seq) AND (new.seq <= (old.seq + 1))) AND (new.round = old.round))
-  OR ((new.seq = (old.seq + 1)) AND (new.round = old.round) AND (((old.state = 'registered'::text) AND (new.state = ANY (ARRAY['uploaded'::text, 'error'::text, 'discarded'::text])))
-  OR ((old.state = 'uploaded'::text) AND (new.state = ANY (ARRAY['stored'::text, 'error'::text, 'discarded'::text]))))))) IS NOT TRUE))
   EXECUTE FUNCTION pawl.refuse_artifact_move();
 
 -- Soft cancels of held tasks, until the task has ended or its lease was given up.
@@ -438,7 +447,7 @@ create table pawl.job (
   n bigint not null generated by default as identity,
   condition_steps integer not null default 0,
   constraint job_pkey PRIMARY KEY (id),
-  constraint job_ended_iff_final CHECK ((((ended_at IS NOT NULL) = (state = ANY (ARRAY['succeeded'::text, 'partial'::text, 'failed'::text, 'cancelled'::text, 'expired'::text]))) IS TRUE)),
+  constraint job_ended_iff_final CHECK ((((ended_at IS NOT NULL) = (state = ANY ('{succeeded,partial,failed,cancelled,expired}'::text[]))) IS TRUE)),
   constraint job_last_event_is_the_row CHECK (((history[seq].state = state) IS TRUE)),
   constraint job_one_event_per_seq CHECK (((cardinality(history) = seq) IS TRUE))
 ) with (fillfactor = 50);
@@ -453,22 +462,9 @@ CREATE TRIGGER job_begins_legally BEFORE INSERT ON pawl.job FOR EACH ROW
   OR ((new.seq = 2) AND (new.history[1].state = 'created'::text) AND (new.state = 'pending'::text)))) IS NOT TRUE))
   EXECUTE FUNCTION pawl.refuse_job_move();
 CREATE TRIGGER job_ends_before_it_goes BEFORE DELETE ON pawl.job FOR EACH ROW
-  WHEN ((old.state <> ALL (ARRAY['succeeded'::text, 'partial'::text, 'failed'::text, 'cancelled'::text, 'expired'::text])))
+  WHEN (((old.state = ANY ('{succeeded,partial,failed,cancelled,expired}'::text[])) IS NOT TRUE))
   EXECUTE FUNCTION pawl.refuse_job_move();
 CREATE TRIGGER job_moves_legally AFTER UPDATE ON pawl.job FOR EACH ROW
-  WHEN ((((new.id = old.id) AND record_image_eq(ROW(new.history[:old.seq]), ROW(old.history)) AND (((new.seq = (old.seq + 2)) AND (new.round = old.round) AND (new.history[(old.seq + 1)].state = 'running'::text) AND ((old.state = 'pending'::text) AND (new.state = ANY (ARRAY['succeeded'::text, 'partial'::text, 'failed'::text]))))
-  OR ((new.state = old.state) AND ((new.seq >= old.seq) AND (new.seq <= (old.seq + 1))) AND (new.round = old.round))
-  OR ((new.seq = (old.seq + 1)) AND (new.round = old.round) AND (((old.state = 'created'::text) AND (new.state = ANY (ARRAY['pending'::text, 'stopping'::text, 'failed'::text, 'cancelled'::text, 'expired'::text])))
-  OR ((old.state = 'pending'::text) AND (new.state = ANY (ARRAY['running'::text, 'paused'::text, 'succeeded'::text, 'partial'::text, 'stopping'::text, 'failed'::text, 'cancelled'::text, 'expired'::text])))
-  OR ((old.state = 'running'::text) AND (new.state = ANY (ARRAY['paused'::text, 'succeeded'::text, 'partial'::text, 'stopping'::text, 'failed'::text, 'cancelled'::text, 'expired'::text])))
-  OR ((old.state = 'paused'::text) AND (new.state = ANY (ARRAY['pending'::text, 'running'::text, 'stopping'::text, 'failed'::text, 'cancelled'::text, 'expired'::text])))
-  OR ((old.state = 'stopping'::text) AND (new.state = ANY (ARRAY['compensating'::text, 'failed'::text, 'cancelled'::text, 'expired'::text])))
-  OR ((old.state = 'compensating'::text) AND (new.state = ANY (ARRAY['failed'::text, 'cancelled'::text, 'expired'::text])))))
-  OR ((new.seq = (old.seq + 1)) AND (new.round = (old.round + 1)) AND (((old.state = 'succeeded'::text) AND (new.state = 'pending'::text))
-  OR ((old.state = 'partial'::text) AND (new.state = 'pending'::text))
-  OR ((old.state = 'failed'::text) AND (new.state = 'pending'::text))
-  OR ((old.state = 'cancelled'::text) AND (new.state = 'pending'::text))
-  OR ((old.state = 'expired'::text) AND (new.state = 'pending'::text)))))) IS NOT TRUE))
   EXECUTE FUNCTION pawl.refuse_job_move();
 
 -- Keys of the HTTP API. A key has 256 random bits, so a fast hash of it is as safe as a slow one.
@@ -661,7 +657,7 @@ create table pawl.stage (
   list_at jsonb,
   constraint stage_pkey PRIMARY KEY (id),
   constraint stage_name_once UNIQUE (job_id, name, kind),
-  constraint stage_ended_iff_final CHECK ((((ended_at IS NOT NULL) = (state = ANY (ARRAY['succeeded'::text, 'skipped'::text, 'partial'::text, 'failed'::text, 'cancelled'::text]))) IS TRUE)),
+  constraint stage_ended_iff_final CHECK ((((ended_at IS NOT NULL) = (state = ANY ('{succeeded,skipped,partial,failed,cancelled}'::text[]))) IS TRUE)),
   constraint stage_errand_check CHECK ((errand = ANY (ARRAY['release'::text, 'fan out'::text, 'pass over'::text, 'call off'::text, 'revive'::text, 'reopen'::text]))),
   constraint stage_kind_check CHECK ((kind = ANY (ARRAY['work'::text, 'undo'::text]))),
   constraint stage_last_event_is_the_row CHECK (((history[seq].state = state) IS TRUE)),
@@ -678,20 +674,9 @@ CREATE TRIGGER stage_begins_legally BEFORE INSERT ON pawl.stage FOR EACH ROW
   OR ((new.seq = 2) AND (new.history[1].state = 'created'::text) AND (new.state = 'pending'::text)))) IS NOT TRUE))
   EXECUTE FUNCTION pawl.refuse_stage_move();
 CREATE TRIGGER stage_ends_before_it_goes BEFORE DELETE ON pawl.stage FOR EACH ROW
-  WHEN ((old.state <> ALL (ARRAY['succeeded'::text, 'skipped'::text, 'partial'::text, 'failed'::text, 'cancelled'::text])))
+  WHEN (((old.state = ANY ('{succeeded,skipped,partial,failed,cancelled}'::text[])) IS NOT TRUE))
   EXECUTE FUNCTION pawl.refuse_stage_move();
 CREATE TRIGGER stage_moves_legally AFTER UPDATE ON pawl.stage FOR EACH ROW
-  WHEN ((((new.id = old.id) AND record_image_eq(ROW(new.history[:old.seq]), ROW(old.history)) AND (((new.seq = (old.seq + 2)) AND (new.round = old.round) AND (new.history[(old.seq + 1)].state = 'running'::text) AND ((old.state = 'pending'::text) AND (new.state = ANY (ARRAY['succeeded'::text, 'partial'::text, 'failed'::text]))))
-  OR ((new.state = old.state) AND ((new.seq >= old.seq) AND (new.seq <= (old.seq + 1))) AND (new.round = old.round))
-  OR ((new.seq = (old.seq + 1)) AND (new.round = old.round) AND (((old.state = 'created'::text) AND (new.state = ANY (ARRAY['pending'::text, 'waiting'::text, 'failed'::text, 'skipped'::text, 'cancelled'::text])))
-  OR ((old.state = 'pending'::text) AND (new.state = ANY (ARRAY['waiting'::text, 'running'::text, 'succeeded'::text, 'partial'::text, 'failed'::text, 'skipped'::text, 'stopping'::text, 'cancelled'::text])))
-  OR ((old.state = 'running'::text) AND (new.state = ANY (ARRAY['waiting'::text, 'succeeded'::text, 'partial'::text, 'failed'::text, 'stopping'::text, 'cancelled'::text])))
-  OR ((old.state = 'waiting'::text) AND (new.state = ANY (ARRAY['pending'::text, 'running'::text, 'failed'::text, 'stopping'::text, 'cancelled'::text])))
-  OR ((old.state = 'stopping'::text) AND (new.state = ANY (ARRAY['failed'::text, 'cancelled'::text])))))
-  OR ((new.seq = (old.seq + 1)) AND (new.round = (old.round + 1)) AND (((old.state = 'failed'::text) AND (new.state = 'created'::text))
-  OR ((old.state = 'cancelled'::text) AND (new.state = 'created'::text))
-  OR ((old.state = 'partial'::text) AND (new.state = 'created'::text))
-  OR ((old.state = 'skipped'::text) AND (new.state = 'created'::text)))))) IS NOT TRUE))
   EXECUTE FUNCTION pawl.refuse_stage_move();
 
 -- Folders that attempts upload to, and when to look there for files that dead attempts left.
@@ -767,37 +752,22 @@ create table pawl.task (
   history pawl.step[] not null,
   files boolean not null default false,
   constraint task_pkey PRIMARY KEY (id),
-  constraint task_ended_iff_final CHECK ((((ended_at IS NOT NULL) = (state = ANY (ARRAY['succeeded'::text, 'skipped'::text, 'failed'::text, 'cancelled'::text, 'expired'::text, 'dead_lettered'::text]))) IS TRUE)),
+  constraint task_ended_iff_final CHECK ((((ended_at IS NOT NULL) = (state = ANY ('{succeeded,skipped,failed,cancelled,expired,dead_lettered}'::text[]))) IS TRUE)),
   constraint task_last_event_is_the_row CHECK ((((history[seq].state = state) AND (history[seq].epoch = epoch)) IS TRUE)),
-  constraint task_lease_iff_held CHECK ((((lease_until IS NOT NULL) = (state = ANY (ARRAY['assigned'::text, 'running'::text]))) IS TRUE)),
+  constraint task_lease_iff_held CHECK ((((lease_until IS NOT NULL) = (state = ANY ('{assigned,running}'::text[]))) IS TRUE)),
   constraint task_one_event_per_seq CHECK (((cardinality(history) = seq) IS TRUE))
 ) with (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_limit = 2000, fillfactor = 25);
 CREATE INDEX task_correlation ON pawl.task USING btree (correlation_id) WHERE (correlation_id IS NOT NULL);
 CREATE UNIQUE INDEX task_dedupe ON pawl.task USING btree (dedupe_slot) WHERE (dedupe_slot IS NOT NULL);
 CREATE INDEX task_stage ON pawl.task USING btree (stage_id, id) WHERE (stage_id IS NOT NULL);
 CREATE TRIGGER task_begins_legally BEFORE INSERT ON pawl.task FOR EACH ROW
-  WHEN ((((new.round = 1) AND (new.epoch = 0) AND ((new.seq = 1) AND (new.state = ANY (ARRAY['queued'::text, 'blocked'::text])))) IS NOT TRUE))
+  WHEN ((((new.round = 1) AND (new.epoch = 0) AND ((new.seq = 1) AND (new.state = ANY ('{queued,blocked}'::text[])))) IS NOT TRUE))
   EXECUTE FUNCTION pawl.refuse_task_move();
 CREATE TRIGGER task_ends_before_it_goes BEFORE DELETE ON pawl.task FOR EACH ROW
-  WHEN ((old.state <> ALL (ARRAY['succeeded'::text, 'skipped'::text, 'failed'::text, 'cancelled'::text, 'expired'::text, 'dead_lettered'::text])))
+  WHEN (((old.state = ANY ('{succeeded,skipped,failed,cancelled,expired,dead_lettered}'::text[])) IS NOT TRUE))
   EXECUTE FUNCTION pawl.refuse_task_move();
 CREATE TRIGGER task_moves_legally AFTER UPDATE ON pawl.task FOR EACH ROW
-  WHEN ((((new.id = old.id) AND record_image_eq(ROW(new.history[:old.seq]), ROW(old.history)) AND (((new.seq = (old.seq + 1)) AND (new.round = old.round) AND (new.epoch = (old.epoch + 1)) AND (((old.state = 'queued'::text) AND (new.state = 'assigned'::text))
-  OR ((old.state = 'retrying'::text) AND (new.state = 'assigned'::text))))
-  OR ((new.seq = (old.seq + 2)) AND (new.round = old.round) AND (new.epoch = old.epoch) AND (new.history[(old.seq + 1)].state = 'running'::text) AND ((old.state = 'assigned'::text) AND (new.state = ANY (ARRAY['succeeded'::text, 'skipped'::text, 'retrying'::text, 'failed'::text, 'cancelled'::text, 'dead_lettered'::text]))))
-  OR ((new.seq = (old.seq + 2)) AND (new.round = old.round) AND (new.epoch = (old.epoch + 1)) AND (new.history[(old.seq + 1)].state = 'assigned'::text) AND (((old.state = 'queued'::text) AND (new.state = 'running'::text))
-  OR ((old.state = 'retrying'::text) AND (new.state = 'running'::text))))
-  OR ((new.state = old.state) AND ((new.seq >= old.seq) AND (new.seq <= (old.seq + 1))) AND (new.round = old.round) AND (new.epoch = old.epoch))
-  OR ((new.seq = (old.seq + 1)) AND (new.round = old.round) AND (new.epoch = old.epoch) AND (((old.state = 'blocked'::text) AND (new.state = ANY (ARRAY['queued'::text, 'skipped'::text, 'cancelled'::text, 'expired'::text])))
-  OR ((old.state = 'assigned'::text) AND (new.state = ANY (ARRAY['running'::text, 'retrying'::text, 'failed'::text, 'cancelled'::text, 'expired'::text, 'dead_lettered'::text])))
-  OR ((old.state = 'running'::text) AND (new.state = ANY (ARRAY['succeeded'::text, 'skipped'::text, 'retrying'::text, 'failed'::text, 'cancelled'::text, 'expired'::text, 'dead_lettered'::text])))
-  OR ((old.state = 'queued'::text) AND (new.state = ANY (ARRAY['skipped'::text, 'cancelled'::text, 'expired'::text, 'dead_lettered'::text])))
-  OR ((old.state = 'retrying'::text) AND (new.state = ANY (ARRAY['skipped'::text, 'cancelled'::text, 'expired'::text, 'dead_lettered'::text])))))
-  OR ((new.seq = (old.seq + 1)) AND (new.round = (old.round + 1)) AND (new.epoch = old.epoch) AND (((old.state = 'cancelled'::text) AND (new.state = ANY (ARRAY['queued'::text, 'blocked'::text])))
-  OR ((old.state = 'failed'::text) AND (new.state = ANY (ARRAY['queued'::text, 'blocked'::text])))
-  OR ((old.state = 'expired'::text) AND (new.state = ANY (ARRAY['queued'::text, 'blocked'::text])))
-  OR ((old.state = 'dead_lettered'::text) AND (new.state = ANY (ARRAY['queued'::text, 'blocked'::text])))
-  OR ((old.state = 'skipped'::text) AND (new.state = 'blocked'::text)))))) IS NOT TRUE))
+  WHEN ((((new.id = old.id) AND record_image_eq(ROW(new.history[:old.seq]), ROW(old.history)) AND (concat_ws(' '::text, old.state, new.history[(old.seq + 1)].state, new.state, (new.seq - old.seq), (new.round - old.round), (new.epoch - old.epoch)) = ANY ('{"queued assigned assigned 1 0 1","retrying assigned assigned 1 0 1","assigned running running 1 0 0","running succeeded succeeded 1 0 0","running skipped skipped 1 0 0","blocked skipped skipped 1 0 0","queued skipped skipped 1 0 0","retrying skipped skipped 1 0 0","assigned running succeeded 2 0 0","assigned running skipped 2 0 0","queued assigned running 2 0 1","retrying assigned running 2 0 1","assigned assigned 0 0 0","assigned assigned assigned 1 0 0","running running 0 0 0","running running running 1 0 0","succeeded succeeded 0 0 0","succeeded succeeded succeeded 1 0 0","skipped skipped 0 0 0","skipped skipped skipped 1 0 0"}'::text[]))) IS NOT TRUE))
   EXECUTE FUNCTION pawl.refuse_task_move();
 
 -- Settings of a task type, and the JSON Schema of its payloads as the last worker declared it.

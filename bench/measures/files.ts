@@ -9,6 +9,7 @@ import type { Figure, Measure } from '../contender.ts'
 import { milliseconds, table, whole } from '../markdown.ts'
 import { type OwnStore, openOwnStore } from '../own-store.ts'
 import { end, firstLine, startProcess, startServerProcess } from '../processes.ts'
+import { profileFlags } from '../profile.ts'
 
 const cli = join(import.meta.dirname, '../../dist/cli/main.js')
 const workers = 4
@@ -17,7 +18,7 @@ const workers = 4
 export const measure: Measure = {
   name: 'files',
   async run({ cluster, quick }) {
-    const [listed, done] = quick ? [2000, 100] : [100_000, 3000]
+    const [listed, done] = quick ? [2000, 300] : [100_000, 3000]
     const rows: string[][] = []
     const store = await openOwnStore(cluster, 'files')
     try {
@@ -111,5 +112,14 @@ async function filesIn(count: number) {
 }
 
 function workerOn(url: string) {
-  return startProcess(process.execPath, [cli, 'worker', '--commands', '--concurrency', '1', '--server', url])
+  return startProcess(process.execPath, [
+    ...profileFlags('command-worker'),
+    cli,
+    'worker',
+    '--commands',
+    '--concurrency',
+    '1',
+    '--server',
+    url,
+  ])
 }

@@ -136,11 +136,15 @@ async function measureActs(stores: [OwnStore, OwnStore], faults: Set<string>): P
   return medians
 }
 
-/** Both stores get the same tasks that are queued, and the same stage to read. */
+const jobsOfPage = 60
+
+/** Both stores get the same tasks that are queued, the same stage to read, and more jobs than a page shows. */
 async function prepare(store: OwnStore): Promise<{ jobId: string; stageId: string }> {
   const payloads = Array.from({ length: 1000 }, (_, index) => payload(index))
   const { id, stages } = await store.engine.submit({ name: 'read', stages: [{ name: 'only', task: 'noop', payloads }] })
   await store.drain(1000)
+  const job = { name: 'page', stages: [{ name: 'only', task: 'noop', payloads: [] }] }
+  await Promise.all(Array.from({ length: jobsOfPage }, () => store.engine.submit(job)))
   await store.fill(20_000)
   await store.client.query('vacuum analyze pawl.due, pawl.change, pawl.claim')
   return { jobId: id, stageId: stages[0]!.id }

@@ -2,12 +2,10 @@ import { listInputs } from '../engine/files/list-inputs.ts'
 import { promoteFiles, sweepFiles, sweepStagings } from '../engine/files/promote.ts'
 import { continueRedrive, logRedriveFailure } from '../engine/tasks/redrive.ts'
 import { endGrace, expire } from '../kernel/decide.ts'
-import { firstIdAt } from '../kernel/id.ts'
 import { laneRank } from '../kernel/rank.ts'
 import { defaultSettings } from '../kernel/settings.ts'
-import { brokenRules } from '../store/admin/integrity.ts'
+import { brokenRules, startOfWatch } from '../store/admin/integrity.ts'
 import { countMoves, deleteOldStats, recordQueueDepths } from '../store/admin/stats.ts'
-import { clockMs } from '../store/driver/clock.ts'
 import { deleteOldChanges, startOfChangeScan } from '../store/feed/delete-old-changes.ts'
 import { currentGeneration } from '../store/feed/generation.ts'
 import { openLanes, setRanks } from '../store/flow/lanes.ts'
@@ -129,12 +127,15 @@ export const watchQueues: Chore = {
   },
 }
 
-/** Reports integrity rules that are broken by anything queued in the last 15 minutes. */
+/** A busy store creates more tasks than these. `pawl doctor` looks at all of them. */
+const mostWatched = { seconds: 15 * 60, tasks: 20_000 }
+
+/** Reports integrity rules that are broken by what was created in the last 15 minutes, or by the newest tasks. */
 export const watchIntegrity: Chore = {
   name: 'watch-integrity',
   everySeconds: 60,
   async run({ sql, log }) {
-    const broken = await brokenRules(sql, firstIdAt((await clockMs(sql)) - 15 * 60_000))
+    const broken = await brokenRules(sql, await startOfWatch(sql, mostWatched))
     for (const rule of broken) log('integrity.broken', { ...rule })
     return { broken: broken.length }
   },

@@ -1,6 +1,7 @@
 /** Every rule finds its fault, once the guards that prevent the fault are removed. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { needsServer } from '../../../test/harness/databases.ts'
 import { fresh } from '../../../test/harness/fresh.ts'
 import { placeRows } from '../../../test/harness/row-in.ts'
 import { everyState, taskIn } from '../../../test/harness/task-in.ts'
@@ -8,7 +9,7 @@ import { type Lifecycle, statesOf } from '../../kernel/lifecycle.ts'
 import { lifecycles } from '../../kernel/lifecycles.ts'
 import type { TaskState } from '../../kernel/task.ts'
 import type { Sql } from '../driver/sql.ts'
-import { type BrokenRule, brokenRules } from './integrity.ts'
+import { type BrokenRule, brokenRules, startOfWatch } from './integrity.ts'
 
 const moves = 'I3 I4 I6 events are moves that go forward, and replay to the row'
 const replay = 'I4 events replay to the row'
@@ -186,11 +187,11 @@ const faults: readonly Fault[] = [
 const undo = new Error('undo')
 
 /** Returns the broken rules after a fault, which is then undone. */
-async function foundAfter(sql: Sql, fault: string, from?: string): Promise<BrokenRule[]> {
+async function foundAfter(sql: Sql, fault: string, since?: Date): Promise<BrokenRule[]> {
   let found: BrokenRule[] = []
   const trying = sql.begin(async tx => {
     await tx.script(`${lifecycles.map(withoutGuards).join('')} ${fault}`)
-    found = await brokenRules(tx, from)
+    found = await brokenRules(tx, since)
     throw undo
   })
   await assert.rejects(trying, undo)
@@ -254,8 +255,42 @@ test('the alarm looks only at what is new, and finds a fault there', async t => 
   const store = await fresh(t, { database: 'embedded' })
   const [old, recent] = [await taskIn(store, 'queued'), await taskIn(store, 'queued')]
   const unplaced = 'delete from pawl.due'
-  const entities = async (from?: string) =>
-    (await foundAfter(store.sql, unplaced, from)).map(({ entityId }) => entityId)
+  const entities = async (since?: Date) =>
+    (await foundAfter(store.sql, unplaced, since)).map(({ entityId }) => entityId)
   assert.deepEqual((await entities()).sort(), [old.id, recent.id])
-  assert.deepEqual(await entities(recent.id), [recent.id])
+  assert.deepEqual(await entities(timeOf(recent.id)), [recent.id])
+})
+
+/** An id begins with its time. */
+const timeOf = (id: string) => new Date(Number.parseInt(id.replace('-', '').slice(0, 12), 16))
+
+test('the alarm reads nothing of older tasks, jobs and events', needsServer(), async t => {
+  const { engine, sql, schema, sync } = await fresh(t, { connections: 1 })
+  const payloads = Array.from({ length: 500 }, (_, n) => n)
+  await engine.submit({ name: 'old', stages: [{ name: 'only', task: 'a', payloads }] })
+  const { claimed } = await sync({ queues: ['a'], claim: 500 })
+  await sync({ settled: claimed.map(({ id, epoch }) => ({ id, epoch, outcome: 'succeeded' })) })
+  await sql`update pawl.change set at = at - interval '1 hour'`
+  const { id } = await engine.enqueue('b', null)
+  const rowsRead = async () => {
+    await sql`select pg_stat_force_next_flush()`
+    const [row] = await sql<{ rows: number }>`
+      select sum(coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0))::float8 as rows
+        from pg_stat_user_tables where schemaname = ${schema} and relname in ('task', 'stage', 'job', 'change')`
+    return row!.rows
+  }
+  const earlier = await rowsRead()
+  assert.deepEqual(await brokenRules(sql, timeOf(id)), [])
+  const read = (await rowsRead()) - earlier
+  assert.ok(read < 100, `it read ${read} rows`)
+})
+
+test('the alarm looks at the newest tasks only if very many were created', async t => {
+  const { engine, sql } = await fresh(t)
+  const create = async () => (await engine.enqueue('a', null)).id
+  const ids = [await create(), await create(), await create()]
+  const since = await startOfWatch(sql, { seconds: 900, tasks: 1 })
+  assert.equal(since.toISOString(), (await engine.task(ids[1]!)).createdAt)
+  const all = await startOfWatch(sql, { seconds: 900, tasks: 20 })
+  assert.ok(all.getTime() < timeOf(ids[0]!).getTime() - 800_000)
 })

@@ -2,11 +2,14 @@
  * Rules that no single constraint can enforce, as queries that must find nothing. `pawl doctor` runs them over
  * everything, the babysitter over new rows, and the tests after every test.
  */
+import { firstIdAt } from '../../kernel/id.ts'
 import { edgesOf, type Lifecycle, statesOf } from '../../kernel/lifecycle.ts'
 import { lifecycles } from '../../kernel/lifecycles.ts'
 import { taskLifecycle } from '../../kernel/task.ts'
-import { withTableScans } from '../driver/plans.ts'
+import { viaIndex, withTableScans } from '../driver/plans.ts'
 import { inList, literal, type Sql } from '../driver/sql.ts'
+import { start } from '../feed/feed.ts'
+import { findPositionBefore } from '../feed/feed-time.ts'
 
 export interface BrokenRule {
   readonly rule: string
@@ -14,19 +17,36 @@ export interface BrokenRule {
   readonly found: string
 }
 
-/** Broken rules of entities whose id is at least `from`. Ids increase with time, so this means "since then". */
-export function brokenRules(sql: Sql, from = '00000000-0000-0000-0000-000000000000'): Promise<BrokenRule[]> {
+/**
+ * Broken rules, of everything or of the entities that were created since a moment. The latter reads only these and their
+ * events, however many others the store has.
+ */
+export function brokenRules(sql: Sql, since: Date | null = null): Promise<BrokenRule[]> {
+  // Ids increase with time.
+  const from = firstIdAt(since?.getTime() ?? 0)
   return withTableScans(sql, async tx => {
     // These joins read whole tables. Without statistics, the planner would choose nested loops, which take forever.
     await tx.script('set local enable_nestloop = off')
+    if (since !== null) await tx.script('set local enable_seqscan = off')
     const found: BrokenRule[] = []
     for (const table of lifecycles) found.push(...(await brokenHistories(tx, table, from)))
-    found.push(...(await brokenChanges(tx, from)))
+    found.push(...(await brokenChanges(tx, from, since)))
     found.push(...(await misplacedTasks(tx, from)))
     found.push(...(await brokenJobs(tx, from)))
     found.push(...(await brokenFiles(tx, from)))
     return found
   })
+}
+
+/**
+ * The moment since which rules are watched regularly: when the newest `tasks` were created, and at most `seconds` ago.
+ * Rows are looked at again each time, so their number is limited too.
+ */
+export async function startOfWatch(sql: Sql, { seconds, tasks }: { seconds: number; tasks: number }): Promise<Date> {
+  const [row] = await sql<{ since: Date }>`
+    select greatest(pawl.clock() - make_interval(secs => ${seconds}::float8),
+                    (select (history[1]).ts from pawl.task order by id desc offset ${tasks}::int limit 1)) as since`
+  return row!.since
 }
 
 /**
@@ -60,16 +80,27 @@ function brokenHistories(sql: Sql, table: Lifecycle, from: string): Promise<Brok
      limit 100`
 }
 
-/** I4: the feed has every event exactly once. */
-function brokenChanges(sql: Sql, from: string): Promise<BrokenRule[]> {
+/**
+ * I4: the feed has every event exactly once. An entity with a chosen id may be older than its id says, and its first
+ * events may not have been read, so it is left out.
+ */
+async function brokenChanges(sql: Sql, from: string, since: Date | null): Promise<BrokenRule[]> {
+  const after = since === null ? start : await findPositionBefore(sql, since)
   return sql<BrokenRule>`
     select 'I4 the feed has every event once' as rule, t.id as entity_id,
            format('row has seq %s, the feed %s events, %s of them different', t.seq, c.n, c.d) as found
-      from (select id, seq from pawl.task union all select id, seq from pawl.stage
-             union all select id, seq from pawl.job union all select id, seq from pawl.artifact) as t
+      from (select id, seq, (history[1]).ts as created_at from pawl.task where id >= ${from}::uuid
+             union all
+            select id, seq, (history[1]).ts from pawl.stage where id >= ${from}::uuid
+             union all
+            select id, seq, (history[1]).ts from pawl.job where id >= ${from}::uuid
+             union all
+            select id, seq, (history[1]).ts from pawl.artifact where id >= ${from}::uuid) as t
       left join (select u.id, count(*) as n, count(distinct u.seq) as d, max(u.seq) as seq
-                   from pawl.change cross join unnest(ids, seqs) as u (id, seq) group by u.id) as c on c.id = t.id
-     where t.id >= ${from}::uuid
+                   from pawl.change as c cross join unnest(c.ids, c.seqs) as u (id, seq)
+                  where (c.tx, c.n) > (${after.tx}::bigint, ${after.n}::bigint) and u.id >= ${from}::uuid
+                  group by u.id) as c on c.id = t.id
+     where (${since}::timestamptz is null or t.created_at >= ${since}::timestamptz)
        and (c.n, c.d, c.seq) is distinct from (t.seq::bigint, t.seq::bigint, t.seq)
      limit 100`
 }
@@ -98,9 +129,9 @@ function misplacedTasks(sql: Sql, from: string): Promise<BrokenRule[]> {
                         where won.id = t.id and won.epoch = t.epoch)
      union all
     select 'a task that ended badly is in trouble, and no other', coalesce(t.id, x.task_id), format('%s, %s', t.state, x.state)
-      from pawl.task t full join pawl.trouble x on x.task_id = t.id
-     where coalesce(t.id, x.task_id) >= ${from}::uuid
-       and (case when t.state in (${bad}) then t.state end) is distinct from x.state
+      from (select id, state from pawl.task where id >= ${from}::uuid) as t
+      full join (select task_id, state from pawl.trouble where task_id >= ${from}::uuid) as x on x.task_id = t.id
+     where (case when t.state in (${bad}) then t.state end) is distinct from x.state
      union all
     select 'a time to live is kept where the chore looks for it', t.id, format('expires at %s', t.expire_at)
       from pawl.task t
@@ -113,7 +144,7 @@ function misplacedTasks(sql: Sql, from: string): Promise<BrokenRule[]> {
        and not exists (select from pawl.cancel c where c.task_id = t.id and c.epoch = t.epoch)
      union all
     select 'every task stands in a lane', t.id, format('lane %s does not exist', t.lane_id)
-      from pawl.task t left join pawl.lane l on l.id = t.lane_id
+      from pawl.task t left join pawl.lane l on l.id = ${viaIndex('t.lane_id')}
      where t.id >= ${from}::uuid and l.id is null
      limit 100`
 }
@@ -126,18 +157,18 @@ function brokenJobs(sql: Sql, from: string): Promise<BrokenRule[]> {
   const good = inList(statesOf(taskLifecycle).filter(state => taskLifecycle.states[state].outcome === 'good'))
   return sql<BrokenRule>`
     select 'I8 no stage is open under an ended job' as rule, s.id as entity_id, format('%s under %s', s.state, j.state) as found
-      from pawl.stage s join pawl.job j on j.id = s.job_id
+      from pawl.stage s join pawl.job j on j.id = ${viaIndex('s.job_id')}
      where s.id >= ${from}::uuid and j.ended_at is not null and s.ended_at is null
      union all
     select 'I8 no task is open under an ended stage', t.id, format('%s under %s', t.state, s.state)
-      from pawl.task t join pawl.stage s on s.id = t.stage_id
+      from pawl.task t join pawl.stage s on s.id = ${viaIndex('t.stage_id')}
      where t.id >= ${from}::uuid and s.ended_at is not null and t.ended_at is null
      union all
     select 'I8 the counts of a stage are those of its tasks', s.id,
            format('counted %s good, %s bad, %s blocked of %s; there are %s, %s, %s of %s', s.good + c.good, s.bad + c.bad,
                   s.blocked + c.blocked, s.total + c.total - u.unfanned, t.good, t.bad, t.blocked, t.total)
       from pawl.stage s
-      join pawl.job j on j.id = s.job_id and j.visible
+      join pawl.job j on j.id = ${viaIndex('s.job_id')} and j.visible
      cross join lateral (
              select case when s.ends_as is null then coalesce(json_array_length(s.fan), 0) - s.fanned else 0 end
                as unfanned) as u
@@ -166,19 +197,19 @@ function brokenFiles(sql: Sql, from: string): Promise<BrokenRule[]> {
   return sql<BrokenRule>`
     select 'files count only of the attempt that won' as rule, a.id as entity_id,
            format('%s of epoch %s, its task is %s under %s', a.state, a.epoch, t.state, t.epoch) as found
-      from pawl.artifact a join pawl.task t on t.id = a.task_id
+      from pawl.artifact a join pawl.task t on t.id = ${viaIndex('a.task_id')}
      where a.id >= ${from}::uuid
        and (a.won or a.state = 'stored') and (t.state, t.epoch) not in (('succeeded', a.epoch), ('skipped', a.epoch))
      union all
     select 'no file is open whose attempt is over', a.id,
            format('%s of epoch %s, its task is %s under %s', a.state, a.epoch, t.state, t.epoch)
-      from pawl.artifact a join pawl.task t on t.id = a.task_id
+      from pawl.artifact a join pawl.task t on t.id = ${viaIndex('a.task_id')}
      where a.id >= ${from}::uuid and a.ended_at is null and not a.won
        and (t.state not in (${held}) or t.epoch <> a.epoch)
      union all
     select 'a stage that ended well has its files in their places', s.id, format('%s, %s is %s', s.state, a.name, a.state)
-      from pawl.artifact a join pawl.stage s on s.id = a.stage_id
-     where s.id >= ${from}::uuid and s.state in ('succeeded', 'partial') and a.won and a.state <> 'stored'
+      from pawl.artifact a join pawl.stage s on s.id = ${viaIndex('a.stage_id')}
+     where a.id >= ${from}::uuid and s.id >= ${from}::uuid and s.state in ('succeeded', 'partial') and a.won and a.state <> 'stored'
      union all
     select 'a stage whose inputs are being found is seen to', s.id, s.state
       from pawl.stage s

@@ -57,8 +57,9 @@ export async function countMoves(sql: Sql, limit: number): Promise<{ events: num
                         order by tx, n limit 500) as c) as next
        where before < ${limit}::int
     ),
-    -- Their events that changed the state of a task, each with the times at which its attempt was queued and began.
-    move as (
+    -- Their events that changed the state of a task, each with the times at which its attempt was queued and began. Read
+    -- once: each column searches the history of its task.
+    move as materialized (
       select t.type, now.ts, now.state, now.cause, last.state as from_state, attempt.began,
              case when t.run_at <= attempt.claimed then greatest(t.run_at, attempt.queued) else attempt.queued end as queued
         from page
@@ -71,24 +72,32 @@ export async function countMoves(sql: Sql, limit: number): Promise<{ events: num
     ),
     -- The figures that each move adds to: how often it happened and, at its end, how long a phase took.
     fact as (
-      select date_bin('1 minute', move.ts, 'epoch') as minute, move.type, f.what, f.seconds,
-             ${bucketSql('f.seconds')} as bucket
+      select ts, type, case state when 'assigned' then 'claimed' when 'running' then 'started'
+                                  when 'retrying' then 'retried' else state end as what, null::float8 as seconds
         from move
-       cross join lateral (values
-               (case state when 'assigned' then 'claimed' when 'running' then 'started' when 'retrying' then 'retried'
-                           else state end, null::float8),
-               (case when cause = 'lease_lost' then 'lost' end, null),
-               (case when cause in ('reported_failed', 'reported_dead_lettered', 'timeout') then 'failures' end, null),
-               (case when state = 'running' then 'queue' end, extract(epoch from ts - queued)::float8),
-               (case when from_state = 'running' then 'run' end, extract(epoch from ts - began)::float8)
-             ) as f (what, seconds)
-       where f.what is not null and (f.what not in ('queue', 'run') or f.seconds is not null)
+       union all
+      select ts, type, 'lost', null from move where cause = 'lease_lost'
+       union all
+      select ts, type, 'failures', null from move
+       where cause in ('reported_failed', 'reported_dead_lettered', 'timeout')
+       union all
+      select ts, type, 'queue', extract(epoch from ts - queued)::float8 from move
+       where state = 'running' and queued is not null
+       union all
+      select ts, type, 'run', extract(epoch from ts - began)::float8 from move
+       where from_state = 'running' and began is not null
     ),
-    -- The figures are added to those of their minute and to the sums of all minutes.
+    -- Their sums by minute.
+    minute_sum as materialized (
+      select date_bin('1 minute', ts, 'epoch') as minute, type, what, ${bucketSql('seconds')} as bucket,
+             count(*) as n, coalesce(sum(seconds), 0) as seconds
+        from fact group by 1, 2, 3, 4
+    ),
+    -- They are added to those of their minute and to the sums of all minutes.
     stat_update as (
       insert into pawl.stat as s (at, type, what, bucket, n, seconds)
-      select v.at, type, what, bucket, count(*), coalesce(sum(seconds), 0)
-        from fact cross join lateral (values (minute), ('-infinity'::timestamptz)) as v (at)
+      select v.at, type, what, bucket, sum(n), sum(seconds)
+        from minute_sum cross join lateral (values (minute), ('-infinity'::timestamptz)) as v (at)
        group by v.at, type, what, bucket
           on conflict (at, type, what, bucket) do update
          set n = s.n + excluded.n, seconds = s.seconds + excluded.seconds

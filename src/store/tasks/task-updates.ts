@@ -8,7 +8,7 @@ import { resolveSettings, type TaskSettings } from '../../kernel/settings.ts'
 import { type TaskState, taskLifecycle } from '../../kernel/task.ts'
 import { nextTime } from '../driver/clock.ts'
 import { viaIndex } from '../driver/plans.ts'
-import { inList, json, literal, type Sql } from '../driver/sql.ts'
+import { inList, json, list, literal, type Sql } from '../driver/sql.ts'
 import { decideFiles } from '../files/artifacts.ts'
 import { appendTally } from '../jobs/jobs.ts'
 import { longTaskBytes } from './enqueue.ts'
@@ -247,16 +247,28 @@ async function decideFilesOfEndedAttempts(sql: Sql, updates: readonly TaskUpdate
  */
 async function leaveQueue(sql: Sql, ids: readonly string[]): Promise<void> {
   await sql`
-    with places as materialized (
-      select d.ctid as place, array(select id from unnest(d.ids) as id where id <> all(${ids}::uuid[])) as others
-        from pawl.task t
-        join pawl.due d on d.lane_id = t.lane_id and d.run_at = t.run_at and t.id = any(d.ids)
-       where t.id = any(${ids}::uuid[])
-         for update of d skip locked
-    ), emptied as (
-      delete from pawl.due where ctid = any(array(select place from places where others = '{}'))
+    with
+    -- A set that is hashed: the rows of a large stage are compared with it.
+    leaving as materialized (select unnest(${list(ids)}::uuid[]) as id),
+    -- Where they are in the queue. Those of a stage are at the same place, in many rows.
+    place as materialized (
+      select distinct t.lane_id, t.run_at from leaving join pawl.task t on t.id = ${viaIndex('leaving.id')}
+    ),
+    -- The rows that hold some of them, each with its other tasks.
+    holder as materialized (
+      select row_id, others
+        from (select d.ctid as row_id, cardinality(d.ids) as n,
+                     array(select id from unnest(d.ids) as id where id not in (select id from leaving)) as others
+                from place join pawl.due d on d.lane_id = place.lane_id and d.run_at = place.run_at) as found
+       where cardinality(others) < n
+    ),
+    locked as materialized (
+      select row_id, others from holder join pawl.due d on d.ctid = row_id for update of d skip locked
+    ),
+    emptied as (
+      delete from pawl.due where ctid = any(array(select row_id from locked where others = '{}'))
     )
-    update pawl.due set ids = others, id = others[1] from places where due.ctid = place and others <> '{}'`
+    update pawl.due set ids = others, id = others[1] from locked where due.ctid = row_id and others <> '{}'`
 }
 
 /**

@@ -1,0 +1,4 @@
+/** The guards accept the frequent moves in their triggers, and all others in their functions. */
+export const shortGuards = `
+-- Only the guards have changed.
+`
