@@ -33,6 +33,7 @@ import { mostExpanded, mostReferences } from '../../src/spec/json-schema/limits.
 import { maxRecordedQueues } from '../../src/store/admin/stats.ts'
 import { maxPageBytes } from '../../src/store/driver/paging.ts'
 import { maxLineageBytes, mostOutputs } from '../../src/store/files/read-artifacts.ts'
+import { maxUnservedNamed } from '../../src/store/flow/queue-depths.ts'
 import { maxRepeatedBytes } from '../../src/store/tasks/sessions.ts'
 
 const page = readFileSync('docs/limits.md', 'utf8')
@@ -72,6 +73,7 @@ const values: Readonly<Record<string, readonly (number | string)[]>> = {
   'queues that Jobnik': [maxLabels],
   'streamed progress of a job': [mostStreamed, mostNamed],
   'metrics and errors of the tasks': [mostTasks, `${mostTaskBytes / 2 ** 20} MiB`],
+  'queues without a worker': [maxUnservedNamed],
   'workers that Marie': [mostWorkers, mostEndpoints],
   'queues whose depth': [maxRecordedQueues],
   'page of task types or workers': [`${maxPageBytes / 2 ** 20} MiB`],
