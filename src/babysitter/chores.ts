@@ -119,11 +119,12 @@ export const watchQueues: Chore = {
   everySeconds: 30,
   async run({ sql, log }) {
     await recordQueueDepths(sql)
-    const stale = await findUnservedQueues(sql, 60)
-    for (const { queue, due, oldestSeconds } of stale) {
+    const { queues, others } = await findUnservedQueues(sql, 60)
+    for (const { queue, due, oldestSeconds } of queues) {
       log('queue.stale', { queue, due, oldestSeconds, todo: 'No worker serves this queue. Start one.' })
     }
-    return { stale: stale.length }
+    if (others > 0) log('queues.stale', { others, todo: 'No worker serves these queues either. Run `pawl queues`.' })
+    return { stale: queues.length + others }
   },
 }
 

@@ -101,7 +101,7 @@ export interface Answer {
   /** Text is sent unchanged, anything else as JSON; undefined: no body. */
   readonly body?: unknown
   /** Sent piece by piece instead of a body, until it ends or the client disconnects. */
-  readonly stream?: AsyncIterable<string>
+  readonly stream?: AsyncGenerator<string, void, void>
 }
 
 /** A problem, or a bug (500), before the dialect puts it into its own words. */

@@ -1,5 +1,4 @@
 /** Serves a dialect: its routes under their own root, its header for keys, and errors in its format. */
-import { Readable } from 'node:stream'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { engineFor } from '../dialects/askers-engine.ts'
 import { type Answer, type Dialect, type DialectRoute, type Fault, good } from '../dialects/dialect.ts'
@@ -9,6 +8,7 @@ import { demandPermission } from '../engine/queue-scope.ts'
 import { type Problem, problems } from '../kernel/problem.ts'
 import { type Asker, checkKeyAgain, identify, refusePages } from './authenticate.ts'
 import { callOf, type HttpInput, requireUnrevoked, type Served } from './bind.ts'
+import { streamTexts } from './event-stream.ts'
 import { logBug, missing, problemIn, setRetryAfter } from './problems.ts'
 
 /** `root`: the prefix of its paths, without a trailing slash. */
@@ -78,16 +78,27 @@ function bindRoute(scope: FastifyInstance, served: Served, dialect: Dialect, rou
         const input = { params, query, body, call: callOf(request, asker), lastEventId: lastIdIn(request) }
         const answer = await route.handle({ engine, root, heartbeatSeconds, settings, signal, ...input })
         requireUnrevoked(signal)
-        if (answer.stream !== undefined) closeWith(reply, streams.open(asker))
-        return send(reply, answer)
+        // A HEAD gets the headers only: a stream may have no end.
+        if (answer.stream === undefined || request.method === 'HEAD') return send(reply, answer)
+        return sendStream(reply, answer, answer.stream, streams.open(asker), signal)
       }),
   })
 }
 
-/** Calls `close` when the client has disconnected, also if it already has. */
-function closeWith({ raw }: FastifyReply, close: () => void): void {
-  if (raw.destroyed) close()
-  else raw.once('close', close)
+/** Like Pawl's own streams: a client that does not read is disconnected. `close` releases the place of the stream. */
+async function sendStream(
+  reply: FastifyReply,
+  { status, headers = {} }: Answer,
+  texts: AsyncGenerator<string, void, void>,
+  close: () => void,
+  signal: AbortSignal,
+): Promise<FastifyReply> {
+  try {
+    await streamTexts({ status, headers }, texts, reply.raw, signal, () => reply.hijack())
+  } finally {
+    close()
+  }
+  return reply
 }
 
 /** The client of a route that needs no key. */
@@ -98,9 +109,8 @@ function lastIdIn({ headers }: FastifyRequest): string | undefined {
   return typeof last === 'string' && last !== '' ? last : undefined
 }
 
-function send(reply: FastifyReply, { status, headers = {}, body, stream }: Answer): FastifyReply {
+function send(reply: FastifyReply, { status, headers = {}, body }: Answer): FastifyReply {
   reply.status(status).headers(headers)
-  if (stream !== undefined) return reply.send(Readable.from(stream, { objectMode: false }))
   if (body === undefined || typeof body === 'string') {
     if (body !== undefined && headers['content-type'] === undefined) reply.type('text/plain; charset=utf-8')
     return reply.send(body)

@@ -5,7 +5,7 @@ import { type TestContext, test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import { type Following, follow } from '../engine/feed/follow.ts'
 import type { FeedEvent, FeedQuery } from '../protocol/tasks/tasks.ts'
-import { streamEvents } from './event-stream.ts'
+import { streamEvents, streamTexts } from './event-stream.ts'
 
 /** Streams an endless feed to a reader that reads only on request. */
 function streaming(t: TestContext, perPage = 1, payload: unknown = null) {
@@ -70,4 +70,22 @@ test('for a reader that takes nothing, a bounded number of bytes is kept however
   take()
   await asksIn(50)
   assert.ok(to.writableLength < 50_000, `${to.writableLength} bytes`)
+})
+
+test('a client that leaves before its stream begins is not waited for', async t => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const left = new AbortController()
+  async function* texts() {
+    left.abort()
+    yield 'first'
+    yield 'second'
+  }
+  const to = Object.assign(new Writable({ highWaterMark: 1, write: () => {} }), { writeHead: () => {} })
+  let isOver = false
+  const head = { status: 200, headers: {} }
+  void streamTexts(head, texts(), to as unknown as ServerResponse, left.signal, () => {}).then(() => {
+    isOver = true
+  })
+  for (let n = 0; n < 50; n++) await turn()
+  assert.equal(isOver, true)
 })

@@ -49,7 +49,7 @@ export async function answerWithStream(
 }
 
 /** Streams until the signal aborts. An error of the first read is thrown before the stream begins. */
-export async function streamEvents(
+export function streamEvents(
   { engine, heartbeatSeconds }: StreamSource,
   ask: FeedQuery,
   to: ServerResponse,
@@ -57,25 +57,48 @@ export async function streamEvents(
   begin: () => void,
 ): Promise<void> {
   const pages = engine.follow(ask, { signal, silenceSeconds: heartbeatSeconds, eventsPerPage })
-  const first = (await pages.next()).value as FeedPage
-  const sayPage = async ({ items }: FeedPage) => {
-    for (const text of inChunks(items.map(frame))) await say(to, text, signal)
+  const head = {
+    status: 200,
+    headers: { 'content-type': 'text/event-stream', 'cache-control': 'no-store', 'x-accel-buffering': 'no' },
   }
+  return streamTexts(head, eventTexts(pages, ask), to, signal, begin)
+}
+
+async function* eventTexts(pages: AsyncIterable<FeedPage>, ask: FeedQuery): AsyncGenerator<string, void, void> {
+  let isFirst = true
+  for await (const { items, next } of pages) {
+    if (isFirst) {
+      yield 'retry: 1000\n\n'
+      // A client that is disconnected before the first event must not resume at a later end of the feed.
+      if (ask.latest !== undefined && items.length === 0) yield `id: ${next}\n\n`
+    } else if (items.length === 0) yield ': still here\n\n'
+    isFirst = false
+    yield* inChunks(items.map(frame))
+  }
+}
+
+/**
+ * Sends texts as the client reads them, until they end or the signal aborts. An error before the first of them is thrown
+ * before the stream begins.
+ */
+export async function streamTexts(
+  { status, headers }: { readonly status: number; readonly headers: Readonly<Record<string, string>> },
+  texts: AsyncGenerator<string, void, void>,
+  to: ServerResponse,
+  signal: AbortSignal,
+  begin: () => void,
+): Promise<void> {
+  let next = await texts.next()
   begin()
-  to.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-store', 'x-accel-buffering': 'no' })
+  to.writeHead(status, { 'x-content-type-options': 'nosniff', ...headers })
   try {
-    await say(to, 'retry: 1000\n\n', signal)
-    // A client that is disconnected before the first event must not resume at a later end of the feed.
-    const begins = ask.latest !== undefined && first.items.length === 0
-    if (begins) await say(to, `id: ${first.next}\n\n`, signal)
-    await sayPage(first)
-    for await (const page of pages) {
-      if (page.items.length === 0) await say(to, ': still here\n\n', signal)
-      await sayPage(page)
-    }
+    // A client that has left reads nothing: waiting for it would hold its place.
+    for (; next.done !== true && !signal.aborted; next = await texts.next()) await say(to, next.value, signal)
   } catch (error) {
     // The store or the client is gone. The client reconnects with the last id it saw.
     if (!signal.aborted) to.destroy(error as Error)
+  } finally {
+    await texts.return()
   }
   to.end()
 }

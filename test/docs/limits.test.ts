@@ -3,6 +3,8 @@ import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { envOf, flagOf, serverBounds, storeSettings } from '../../src/config/settings.ts'
 import { mostEndpoints, mostWorkers } from '../../src/dialects/marie/service-routes.ts'
+import { mostTaskBytes, mostTasks } from '../../src/dialects/pipeline/dialect.ts'
+import { mostNamed, mostStreamed } from '../../src/dialects/pipeline/stream.ts'
 import { mostMakings } from '../../src/engine/files/read-artifacts.ts'
 import { stepsPerCharacter, stepsPerJob, stepsPerSecond } from '../../src/engine/jobs/evaluate-conditions.ts'
 import { maxJobBytes } from '../../src/engine/jobs/job-control.ts'
@@ -31,6 +33,7 @@ import { mostExpanded, mostReferences } from '../../src/spec/json-schema/limits.
 import { maxRecordedQueues } from '../../src/store/admin/stats.ts'
 import { maxPageBytes } from '../../src/store/driver/paging.ts'
 import { maxLineageBytes, mostOutputs } from '../../src/store/files/read-artifacts.ts'
+import { maxUnservedNamed } from '../../src/store/flow/queue-depths.ts'
 import { maxRepeatedBytes } from '../../src/store/tasks/sessions.ts'
 
 const page = readFileSync('docs/limits.md', 'utf8')
@@ -68,6 +71,9 @@ const values: Readonly<Record<string, readonly (number | string)[]>> = {
   'open streams of one key': [serverDefaults.maxStreamsPerKey],
   'queues and task types': [maxLabels],
   'queues that Jobnik': [maxLabels],
+  'streamed progress of a job': [mostStreamed, mostNamed],
+  'metrics and errors of the tasks': [mostTasks, `${mostTaskBytes / 2 ** 20} MiB`],
+  'queues without a worker': [maxUnservedNamed],
   'workers that Marie': [mostWorkers, mostEndpoints],
   'queues whose depth': [maxRecordedQueues],
   'page of task types or workers': [`${maxPageBytes / 2 ** 20} MiB`],

@@ -68,13 +68,14 @@ const moves: Readonly<Record<string, Partial<Record<JobState, Act>>>> = {
 /** Stages are read with their job in any case, but their tasks are counted only if the stages are wanted. */
 async function jobBodies(engine: AskersEngine, jobs: readonly JobView[], withStages = false) {
   if (!withStages) return jobs.map(job => jobBody(job))
-  const stages = await stageBodies(engine, jobs.flatMap(workOf))
-  return jobs.map(job =>
-    jobBody(
-      job,
-      stages.filter(({ jobId }) => jobId === job.id),
-    ),
-  )
+  const work = jobs.map(workOf)
+  const stages = await stageBodies(engine, work.flat())
+  let from = 0
+  return jobs.map((job, index) => {
+    const mine = stages.slice(from, from + work[index]!.length)
+    from += mine.length
+    return jobBody(job, mine)
+  })
 }
 
 async function findJobs({ engine, query }: DialectRequest) {

@@ -9,7 +9,7 @@ import type { Page, TaskView } from '../../protocol/tasks/tasks.ts'
 import { isObject, type Schema } from '../../schema/check.ts'
 import type { AskersEngine } from '../askers-engine.ts'
 import { type Answer, good } from '../dialect.ts'
-import { allItems, type Paging, wholePage } from '../kit/pages.ts'
+import { allItems, answerLimit, type CountBytes, type Paging, wholePage } from '../kit/pages.ts'
 import { jobWord, jobWords, priorityFor, priorityWords, stageWord, stageWords, taskWord, taskWords } from './words.ts'
 
 const noTrace = `00-${'0'.repeat(32)}-${'0'.repeat(16)}-00`
@@ -180,7 +180,8 @@ export interface PageQuery {
 const defaultSize = 10
 const longestList = 10_000
 
-export const wholeList = <Item>(find: (paging: Paging) => Promise<Page<Item>>) => allItems(find, longestList)
+export const wholeList = <Item>(find: (paging: Paging) => Promise<Page<Item>>, shared?: CountBytes) =>
+  allItems(find, longestList, shared)
 
 export async function listed<Item>(
   query: PageQuery,
@@ -218,13 +219,15 @@ export async function stageBodies(
   const open = stages.filter(stage => !hasEnded(stage)).map(({ id }) => id)
   const counts = await engine.taskCounts(open)
   const bodies: (ReturnType<typeof stageBody> & { tasks?: ReturnType<typeof taskBody>[] })[] = []
+  const limit = answerLimit()
   for (const stage of stages) {
     const body = stageBody(stage, counts.get(stage.id))
     if (!withTasks) bodies.push(body)
-    else bodies.push({ ...body, tasks: (await tasksOf(engine, stage.id)).map(taskBody) })
+    else if (body.summary.total === 0) bodies.push({ ...body, tasks: [] })
+    else bodies.push({ ...body, tasks: (await tasksOf(engine, stage.id, limit)).map(taskBody) })
   }
   return bodies
 }
 
-const tasksOf = (engine: AskersEngine, stageId: string) =>
-  wholeList(paging => engine.tasks({ ...paging, stageId, order: 'oldest' }))
+const tasksOf = (engine: AskersEngine, stageId: string, limit: CountBytes) =>
+  wholeList(paging => engine.tasks({ ...paging, stageId, order: 'oldest' }), limit)

@@ -16,8 +16,11 @@ export interface Paging {
 /** The most that a list may have that is answered as a whole: it is held in memory. */
 const mostBytes = 64 * 2 ** 20
 
-/** Counts the bytes of a list that takes several pages, and refuses it if they are too many. */
-function byteLimit(): (items: readonly unknown[]) => void {
+/** Counts what an answer is made of, and refuses the request if it is too much. */
+export type CountBytes = (items: readonly unknown[]) => void
+
+/** A limit for one answer. Share it between the lists that are parts of the same answer. */
+export function answerLimit(): CountBytes {
   let bytes = 0
   return items => {
     bytes += JSON.stringify(items).length
@@ -25,19 +28,25 @@ function byteLimit(): (items: readonly unknown[]) => void {
   }
 }
 
-/** All items of a list. It is refused if it has more than `most` items, or is too large. */
+/**
+ * All items of a list. It is refused if it has more than `most` items, or is too large. `shared`: the limit of an answer
+ * that contains more than this list.
+ */
 export async function allItems<Item>(
   find: (paging: Paging) => Promise<Page<Item>>,
   most = Number.POSITIVE_INFINITY,
+  shared?: CountBytes,
 ): Promise<Item[]> {
   const all: Item[] = []
-  const count = byteLimit()
+  const count = shared ?? answerLimit()
   for (let cursor: string | undefined; ; ) {
     const { items, next } = await find({ limit: longestPage, ...(cursor !== undefined && { cursor }) })
     all.push(...items)
+    // A list that fits into a page is not too large by itself.
+    if (next === null && shared === undefined) return all
+    count(items)
     if (next === null) return all
     if (all.length >= most) throw tooLong(`there are more than ${most.toLocaleString('en')}`)
-    count(items)
     cursor = next
   }
 }
@@ -52,7 +61,7 @@ export async function wholePage<Item>(
 ): Promise<Page<Item>> {
   const page = await find({ limit, ...first })
   const items = [...page.items]
-  const count = byteLimit()
+  const count = answerLimit()
   let last = page
   while (last.next !== null && items.length < limit) {
     count(last.items)

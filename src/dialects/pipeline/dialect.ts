@@ -8,12 +8,23 @@ import type { JobSpec, StageSpec } from '../../spec/job-spec.ts'
 import type { NamedJob } from '../../spec/parse-job-spec.ts'
 import type { AskersEngine } from '../askers-engine.ts'
 import { type Answer, type Dialect, type DialectRequest, good, route, someBody } from '../dialect.ts'
-import { wholePage } from '../kit/pages.ts'
+import { answerLimit, type CountBytes, wholePage } from '../kit/pages.ts'
 import { unlessProblem } from '../kit/refusals.ts'
 import { statesWithWord } from '../words.ts'
 import { config, defaultName, faultSchema, invalid, listing, readAll, refuse, switches } from './requests.ts'
-import { hasSeenAll, notFound, streamOf } from './stream.ts'
-import { answers, jobShape, type Snapshot, statusOf, traceId } from './views.ts'
+import { hasSeenAll, mostStreamed, notFound, streamOf, tooManyStages } from './stream.ts'
+import {
+  answers,
+  byStage,
+  jobShape,
+  type Snapshot,
+  shownStages,
+  statusOf,
+  type TaskFacts,
+  type TasksByStage,
+  taskFacts,
+  traceId,
+} from './views.ts'
 import { words } from './words.ts'
 
 export const pipeline: Dialect = {
@@ -127,7 +138,8 @@ async function jobs({ engine, query }: DialectRequest): Promise<Answer> {
   const running = await engine.jobs({ limit: 1, total: true, ...inState('running') })
   const now = await engine.clock()
   const shown: unknown[] = []
-  for (const job of page.items) shown.push(jobShape({ job, tasks: await tasksOf(engine, job), now }))
+  const count = answerLimit()
+  for (const job of page.items) shown.push(jobShape({ job, tasks: await tasksOf(engine, job, count), now }))
   return good({ jobs: shown, total: page.total, running_count: running.total })
 }
 
@@ -143,16 +155,18 @@ async function cancel({ engine, params, call }: DialectRequest): Promise<Answer>
 }
 
 async function stream({ engine, params, signal, heartbeatSeconds, lastEventId }: DialectRequest): Promise<Answer> {
+  const id = params.id!
   const headers = { 'content-type': 'text/event-stream', 'cache-control': 'no-cache', 'x-accel-buffering': 'no' }
   // The end of the feed is read before the job, so no later change is missed.
   const { next } = await engine.events({ latest: 0 })
-  const read = () => readSnapshot(engine, params.id!)
+  const read = () => readSnapshot(engine, id)
   const first = await read().catch(ignoring('JOB_NOT_FOUND'))
   if (first === undefined) return { status: 200, headers, body: notFound }
+  if (shownStages(first.job).length > mostStreamed) throw tooManyStages(first.job.id)
   // A client that reconnects after the end is told so, and does not reconnect again.
   if (hasSeenAll(first, lastEventId)) return { status: 204 }
-  const streaming = { engine, signal, heartbeatSeconds, read }
-  return { status: 200, headers, stream: streamOf(streaming, first, next, lastEventId) }
+  const streaming = { engine, id, signal, heartbeatSeconds, read }
+  return { status: 200, headers, stream: streamOf(streaming, next, lastEventId) }
 }
 
 async function readSnapshot(engine: AskersEngine, id: string): Promise<Snapshot> {
@@ -161,7 +175,29 @@ async function readSnapshot(engine: AskersEngine, id: string): Promise<Snapshot>
 }
 
 /** Enough for a pipeline with one task per stage. */
-const mostTasks = 200
+export const mostTasks = 200
+/** The engine cuts pages of large tasks. Older tasks are left out. */
+const mostPages = 4
+/** Maximum length of what is shown of the tasks of a job, as JSON. */
+export const mostTaskBytes = 4 * 2 ** 20
 
-const tasksOf = async (engine: AskersEngine, { id }: JobView) =>
-  (await wholePage(paging => engine.tasks({ jobId: id, ...paging }), { limit: mostTasks })).items
+/**
+ * Facts of the latest tasks of a job. Payloads and outputs may be long, and are not kept in memory. `count`: the limit of
+ * an answer about several jobs.
+ */
+async function tasksOf(engine: AskersEngine, { id: jobId }: JobView, count?: CountBytes): Promise<TasksByStage> {
+  const found: TaskFacts[] = []
+  let bytes = 0
+  let cursor: string | null | undefined
+  for (let page = 0; page < mostPages && cursor !== null && found.length < mostTasks; page++) {
+    const paging = { limit: mostTasks - found.length, ...(cursor !== undefined && { cursor }) }
+    const { items, next } = await engine.tasks({ jobId, ...paging })
+    count?.(items)
+    for (const facts of items.map(taskFacts)) {
+      bytes += JSON.stringify(facts).length
+      if (bytes <= mostTaskBytes || found.length === 0) found.push(facts)
+    }
+    cursor = bytes > mostTaskBytes ? null : next
+  }
+  return byStage(found.reverse())
+}

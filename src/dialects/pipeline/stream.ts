@@ -5,7 +5,7 @@
  */
 import { jobLifecycle } from '../../kernel/job.ts'
 import { isFinal, statesOf } from '../../kernel/lifecycle.ts'
-import { ignoring } from '../../kernel/problem.ts'
+import { ignoring, Problem } from '../../kernel/problem.ts'
 import { stageLifecycle } from '../../kernel/stage.ts'
 import type { JobView, StageView } from '../../protocol/jobs/jobs.ts'
 import type { AskersEngine } from '../askers-engine.ts'
@@ -20,6 +20,7 @@ const moves = [
 
 export interface Streaming {
   readonly engine: AskersEngine
+  readonly id: string
   readonly signal: AbortSignal
   readonly heartbeatSeconds: number
   read(): Promise<Snapshot>
@@ -30,57 +31,77 @@ export function hasSeenAll({ job }: Snapshot, lastId: string | undefined): boole
   return isFinal(jobLifecycle, job.state) && readSeen(lastId).job >= ended(job)
 }
 
+/** Maximum number of stages of a job whose progress is streamed. The id of each event names them all. */
+export const mostStreamed = 1000
+/** Maximum number of stages whose progress an event tells: those that ended last. */
+export const mostNamed = 100
+
+export const tooManyStages = (id: string) =>
+  new Problem('OPTION_INVALID', { option: 'id', must: `be a job of at most ${mostStreamed} stages`, id })
+
 /** `from`: the end of the feed before the job was first read. */
 export async function* streamOf(
-  { engine, signal, heartbeatSeconds, read }: Streaming,
-  first: Snapshot,
+  streaming: Streaming,
   from: string,
   lastId: string | undefined,
 ): AsyncGenerator<string, void, void> {
+  const { engine, id: jobId, signal, heartbeatSeconds } = streaming
   yield 'retry: 1000\n\n'
-  let told = newEvents(first, readSeen(lastId))
-  yield* told.frames
+  let told = yield* newEvents(streaming, readSeen(lastId))
   if (told.isOver) return
-  const query = { cursor: from, jobId: first.job.id, types: moves }
+  const query = { cursor: from, jobId, types: moves }
   for await (const { items } of engine.follow(query, { signal, silenceSeconds: heartbeatSeconds })) {
-    const snapshot = await read().catch(ignoring('JOB_NOT_FOUND'))
-    if (snapshot === undefined) return yield notFound
-    told = newEvents(snapshot, told.seen)
-    yield* told.frames
+    told = yield* newEvents(streaming, told.seen)
     if (told.isOver) return
-    if (items.length === 0 && told.frames.length === 0) yield ': still here\n\n'
+    if (items.length === 0 && !told.isNew) yield ': still here\n\n'
   }
 }
 
-export const notFound = `event: error\ndata: ${JSON.stringify({ error: 'Job not found' })}\n\n`
+const errorEvent = (error: string) => `event: error\ndata: ${JSON.stringify({ error })}\n\n`
+export const notFound = errorEvent('Job not found')
 
-interface NewEvents {
-  readonly frames: readonly string[]
+interface Told {
   readonly seen: Seen
+  /** Whether there was an event that the client had not seen. */
+  readonly isNew: boolean
   readonly isOver: boolean
 }
 
-/** The events that a client has not seen, in the order in which they happened. */
-function newEvents(snapshot: Snapshot, seen: Seen): NewEvents {
+/**
+ * Reads the job, and makes the events that a client has not seen, in the order in which they happened, as the client
+ * takes them. Between two calls, no job is kept in memory.
+ */
+async function* newEvents({ read }: Pick<Streaming, 'read'>, seen: Seen): AsyncGenerator<string, Told, void> {
+  const snapshot = await read().catch(ignoring('JOB_NOT_FOUND'))
+  const stages = snapshot === undefined ? [] : shownStages(snapshot.job)
+  if (snapshot === undefined || stages.length > mostStreamed) {
+    yield snapshot === undefined ? notFound : errorEvent(tooManyStages(snapshot.job.id).message)
+    return { seen, isNew: true, isOver: true }
+  }
   const { job } = snapshot
-  const stages = shownStages(job)
   const { trace_id, ...times } = traceAndTimes(job)
   const far = [...seen.stages]
-  const frames: string[] = []
-  const tell = (type: string, data: object, to: Seen) =>
-    frames.push(`id: ${writeSeen(to)}\nevent: ${type}\ndata: ${JSON.stringify({ ...data, trace_id })}\n\n`)
-  for (const { index, stage, step } of stepsOf(stages, far)) {
-    far[index] = step === 'start' ? started(stage) : ended(stage)
-    const of = { stage: stage.name, started_at: stage.startedAt, finished_at: step === 'start' ? null : stage.endedAt }
-    const over = stages.filter((each, n) => (far[n] ?? 0) >= ended(each))
-    const progress = step === 'start' ? {} : { progress: stageProgress(snapshot, over) }
-    tell(step === 'start' ? 'stage_start' : 'stage_progress', { ...of, ...progress }, { job: seen.job, stages: far })
+  const hasSeenEnd = (stage: StageView, index: number) => (far[index] ?? 0) >= ended(stage)
+  const over = stages.filter(hasSeenEnd)
+  const event = (type: string, data: object, to: Seen) =>
+    `id: ${writeSeen(to)}\nevent: ${type}\ndata: ${JSON.stringify({ ...data, trace_id })}\n\n`
+  const steps = stepsOf(stages, far)
+  for (const { index, stage, step } of steps) {
+    const isEnd = step === 'end'
+    far[index] = isEnd ? ended(stage) : started(stage)
+    if (isEnd) over.push(stage)
+    const times = { started_at: stage.startedAt, finished_at: isEnd ? stage.endedAt : null }
+    const progress = isEnd ? { progress: stageProgress(snapshot, over.slice(-mostNamed)) } : {}
+    const type = isEnd ? 'stage_progress' : 'stage_start'
+    yield event(type, { stage: stage.name, ...times, ...progress }, { job: seen.job, stages: far })
   }
-  if (!isFinal(jobLifecycle, job.state)) return { frames, seen: { job: seen.job, stages: far }, isOver: false }
-  const all = { job: ended(job), stages: far }
-  const results = { stage_progress: stageProgress(snapshot, stages), errors: errorsOf(snapshot) }
-  if (seen.job < all.job) tell('job_complete', { status: statusOf(job, snapshot.now), ...results, ...times }, all)
-  return { frames, seen: all, isOver: true }
+  const isOver = isFinal(jobLifecycle, job.state)
+  const all = { job: isOver ? ended(job) : seen.job, stages: far }
+  if (seen.job < all.job) {
+    const results = { stage_progress: stageProgress(snapshot, stages), errors: errorsOf(snapshot) }
+    yield event('job_complete', { status: statusOf(job, snapshot.now), ...results, ...times }, all)
+  }
+  return { seen: all, isNew: steps.length > 0, isOver }
 }
 
 interface Step {

@@ -8,11 +8,33 @@ import { closedObject } from '../dialect.ts'
 import { wordFor } from '../words.ts'
 import { statuses, words } from './words.ts'
 
-/** A job and its latest tasks, at a moment of the database's clock. */
+/** A job and facts of its latest tasks, at a moment of the database's clock. */
 export interface Snapshot {
   readonly job: JobView
-  readonly tasks: readonly TaskView[]
+  readonly tasks: TasksByStage
   readonly now: number
+}
+
+/** The facts of a task that the shapes of a job show. */
+export interface TaskFacts extends Pick<TaskView, 'stageId' | 'startedAt'> {
+  /** The metrics that the handler returned; while it runs, those of its progress. */
+  readonly metrics: Record<string, unknown>
+  readonly errors: readonly string[]
+}
+
+/** By the id of the stage, oldest first. */
+export type TasksByStage = ReadonlyMap<string | null, readonly TaskFacts[]>
+
+export function taskFacts({ stageId, startedAt, output, progress, error }: TaskView): TaskFacts {
+  const metrics = isObject(output) ? output.metrics : progress
+  const errors = isObject(output) && Array.isArray(output.errors) ? output.errors : []
+  const texts = errors.map(one => (typeof one === 'string' ? one : JSON.stringify(one)))
+  return {
+    stageId,
+    startedAt,
+    metrics: isObject(metrics) ? metrics : {},
+    errors: error === null ? texts : [...texts, error.message],
+  }
 }
 
 export function jobShape(snapshot: Snapshot) {
@@ -54,35 +76,32 @@ export function stageProgress(snapshot: Snapshot, stages: readonly StageView[]) 
 }
 
 function resultOf({ tasks, now }: Snapshot, stage: StageView) {
-  const mine = tasks.filter(({ stageId }) => stageId === stage.id)
+  const mine = tasks.get(stage.id) ?? []
   const begin = firstStart({ tasks }, stage)
   const end = stage.endedAt === null ? now : Date.parse(stage.endedAt)
   const { total, good, bad, partial, skipped } = stage.progress
-  const metrics = total === 1 && mine.length === 1 ? metricsOf(mine[0]!) : { total, good, bad, partial, skipped }
+  const metrics = total === 1 && mine.length === 1 ? mine[0]!.metrics : { total, good, bad, partial, skipped }
   return {
     duration_ms: begin === null ? 0 : Math.max(0, Math.round(end - Date.parse(begin))),
     metrics: total === 0 ? {} : metrics,
-    errors: [...(stage.error === null ? [] : [stage.error.message]), ...mine.toReversed().flatMap(errorsOfTask)],
+    errors: [...(stage.error === null ? [] : [stage.error.message]), ...mine.flatMap(({ errors }) => errors)],
   }
 }
 
 /** If a cancel arrives between the start of a task and that of its stage, the stage has no start of its own. */
 function firstStart({ tasks }: Pick<Snapshot, 'tasks'>, stage: StageView): string | null {
-  const mine = tasks.filter(({ stageId }) => stageId === stage.id)
-  const starts = [stage, ...mine].flatMap(({ startedAt }) => startedAt ?? [])
+  const starts = [stage, ...(tasks.get(stage.id) ?? [])].flatMap(({ startedAt }) => startedAt ?? [])
   return starts.sort()[0] ?? null
 }
 
-/** The metrics that the handler returned; while it runs, those of its progress. */
-function metricsOf({ output, progress }: TaskView): Record<string, unknown> {
-  const metrics = isObject(output) ? output.metrics : progress
-  return isObject(metrics) ? metrics : {}
-}
-
-function errorsOfTask({ output, error }: TaskView): string[] {
-  const errors = isObject(output) && Array.isArray(output.errors) ? output.errors : []
-  const texts = errors.map(one => (typeof one === 'string' ? one : JSON.stringify(one)))
-  return error === null ? texts : [...texts, error.message]
+export function byStage(tasks: readonly TaskFacts[]): TasksByStage {
+  const groups = new Map<string | null, TaskFacts[]>()
+  for (const task of tasks) {
+    const group = groups.get(task.stageId)
+    if (group === undefined) groups.set(task.stageId, [task])
+    else group.push(task)
+  }
+  return groups
 }
 
 /** The errors of the stages, and the reason why the job ended early. */

@@ -11,7 +11,7 @@ import {
 } from '../../store/admin/examine.ts'
 import { brokenRules } from '../../store/admin/integrity.ts'
 import { feedLag } from '../../store/feed/feed.ts'
-import { findUnservedQueues } from '../../store/flow/queue-depths.ts'
+import { findUnservedQueues, type UnservedQueues } from '../../store/flow/queue-depths.ts'
 import type { Context } from '../context.ts'
 
 /** Values below these thresholds are not reported. */
@@ -49,7 +49,7 @@ async function examine({ sql, oneConnection }: Context, thresholds: Partial<Thre
     findHoldingSlots(sql, slotTransactions, slotBytes).then(slots => slots.map(holdingSlot)),
     bloatedTables(sql).then(worn => worn.map(wornTable)),
     clockSkew(sql).then(skew => (Math.abs(skew) > skewSeconds ? [skewed(skew)] : [])),
-    findUnservedQueues(sql, 60).then(stale => stale.map(staleQueue)),
+    findUnservedQueues(sql, 60).then(staleQueues),
   ])
   const findings: Finding[] = found.flat()
   if (oneConnection) findings.push(embedded)
@@ -111,11 +111,17 @@ const skewed = (seconds: number): Finding => ({
   todo: 'Pawl uses only the database’s clock, so nothing breaks, but timestamps in logs will differ. Synchronise the clocks.',
 })
 
-const staleQueue = ({ queue, due, oldestSeconds }: Found<typeof findUnservedQueues>): Finding => ({
-  grade: 'warning',
-  what: `Queue "${queue}" has ${due} due tasks, the oldest for ${Math.round(oldestSeconds)} s, and no worker.`,
-  todo: `Start a worker that serves the queue "${queue}".`,
-})
+function staleQueues({ queues, others }: UnservedQueues): Finding[] {
+  const named = queues.map(({ queue, due, oldestSeconds }): Finding => {
+    const what = `Queue "${queue}" has ${due} due tasks, the oldest for ${Math.round(oldestSeconds)} s, and no worker.`
+    return { grade: 'warning', what, todo: `Start a worker that serves the queue "${queue}".` }
+  })
+  if (others === 0) return named
+  return [
+    ...named,
+    { grade: 'warning', what: `${others} other queues have due tasks and no worker.`, todo: 'Start workers.' },
+  ]
+}
 
 const embedded: Finding = {
   grade: 'note',

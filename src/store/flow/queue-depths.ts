@@ -117,15 +117,25 @@ export interface UnservedQueue {
   readonly oldestSeconds: number
 }
 
+export interface UnservedQueues {
+  /** The queues that have waited longest, by name. */
+  readonly queues: readonly UnservedQueue[]
+  /** The number of further ones. */
+  readonly others: number
+}
+
+/** Maximum number of unserved queues that a log or a report names. */
+export const maxUnservedNamed = 20
+
 /**
  * Queues with tasks that have been due for longer than `seconds` and that no worker serves: in that time no worker with
  * a session for the queue was seen and no task of it was claimed, and none is held. Workers without a session, such as
  * scripts and those of dialects, are known only by their claims, and a claim is known until its lease would have ended.
  */
-export function findUnservedQueues(sql: Sql, seconds: number): Promise<UnservedQueue[]> {
-  return withTableScans(
+export async function findUnservedQueues(sql: Sql, seconds: number): Promise<UnservedQueues> {
+  const rows = await withTableScans(
     sql,
-    tx => tx<UnservedQueue>`
+    tx => tx<UnservedQueue & { all: number }>`
     with claimed as materialized (
       select distinct l.queue
         from pawl.claim c
@@ -138,7 +148,7 @@ export function findUnservedQueues(sql: Sql, seconds: number): Promise<UnservedQ
                         and h.ts > pawl.clock() - make_interval(secs => ${seconds}::float8))
     )
     select l.queue, sum(cardinality(d.ids)) as due,
-           date_part('epoch', pawl.clock() - min(d.run_at)) as oldest_seconds
+           date_part('epoch', pawl.clock() - min(d.run_at)) as oldest_seconds, (count(*) over ())::int as all
       from pawl.due d join pawl.lane l on l.id = d.lane_id
      where d.run_at < pawl.clock() - make_interval(secs => ${seconds}::float8)
        and l.open
@@ -147,6 +157,9 @@ export function findUnservedQueues(sql: Sql, seconds: number): Promise<UnservedQ
                           and s.seen_at > pawl.clock() - make_interval(secs => ${seconds}::float8))
        and l.queue not in (select queue from claimed)
      group by l.queue
-     order by l.queue`,
+     order by min(d.run_at), l.queue
+     limit ${maxUnservedNamed}::int`,
   )
+  const queues = rows.map(({ all: _, ...queue }) => queue).sort((one, other) => (one.queue < other.queue ? -1 : 1))
+  return { queues, others: (rows[0]?.all ?? 0) - queues.length }
 }

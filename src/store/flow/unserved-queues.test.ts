@@ -2,10 +2,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Fresh, fresh } from '../../../test/harness/fresh.ts'
+import { watchQueues } from '../../babysitter/chores.ts'
 import { rescue } from '../../babysitter/rescue.ts'
 import { findUnservedQueues } from './queue-depths.ts'
 
-const stale = async ({ sql }: Fresh) => (await findUnservedQueues(sql, 60)).map(({ queue }) => queue)
+const stale = async ({ sql }: Fresh) => (await findUnservedQueues(sql, 60)).queues.map(({ queue }) => queue)
 const claims = async ({ engine }: Fresh, queue: string, options: object = {}) =>
   (await engine.claims({ worker: 'script', queues: [queue], ...options }))[0]!
 
@@ -47,4 +48,17 @@ test('a worker that vanished does not count, nor one that serves other queues', 
   await rescue({ beginsBlind: false, now: () => 0 }).run(run.engine.context)
   await claims(run, 'b')
   assert.deepEqual(await stale(run), ['a'])
+})
+
+test('of very many queues whose work nobody does, the log and the doctor name the first, and count the others', async t => {
+  const told: (readonly [string, Record<string, unknown>])[] = []
+  const run = await fresh(t, { log: (word, facts) => void told.push([word, facts]) })
+  await run.engine.enqueueMany(Array.from({ length: 50 }, (_, n) => ({ type: 't', queue: `q${n}` })))
+  await run.advance(61)
+  assert.equal((await watchQueues.run(run.engine.context)).stale, 50)
+  const alarms = told.filter(([word]) => /^queues?\.stale$/.test(word))
+  assert.deepEqual([alarms.length, alarms.at(-1)![0], alarms.at(-1)![1].others], [21, 'queues.stale', 30])
+  const { findings } = await run.engine.doctor()
+  const unserved = findings.filter(({ what }) => /no worker/.test(what)).map(({ what }) => what)
+  assert.deepEqual([unserved.length, unserved.at(-1)], [21, '30 other queues have due tasks and no worker.'])
 })

@@ -45,16 +45,28 @@ function ownDeadlines({ settings }: TaskKind): string | null {
 
 /**
  * Creates missing lanes, always in the same order, so that two transactions that create the same lanes cannot deadlock.
+ * `lane_for` is called only for lanes of tasks with deadlines: it takes several times as long as an insert.
  */
 export async function createLanes(sql: Sql, kinds: readonly TaskKind[]): Promise<void> {
   await sql`
+    with wanted as materialized (
+      select k.queue, k.priority, k.own, tt.settings as typed,
+             k.own is not null or coalesce(tt.settings ?| '{softDeadlineSeconds,hardDeadlineSeconds}', false) as timed
+        from unnest(${kinds.map(kind => kind.queue)}::text[], ${kinds.map(kind => kind.priority)}::int[],
+                    ${kinds.map(kind => kind.type)}::text[], ${kinds.map(ownDeadlines)}::jsonb[])
+          as k (queue, priority, type, own)
+        left join pawl.task_type tt on tt.type = k.type
+    ), plain as (
+      insert into pawl.lane (queue, priority, rank)
+      select distinct w.queue, w.priority, w.priority
+        from wanted w
+        left join pawl.lane l on l.queue = w.queue and l.priority = w.priority and l.stage_id is null and l.sla is null
+       where not w.timed and l.id is null
+       order by 1, 2
+          on conflict do nothing
+    )
     select pawl.lane_for(queue, priority, own, typed)
-      from (select k.queue, k.priority, k.own, tt.settings as typed
-              from unnest(${kinds.map(kind => kind.queue)}::text[], ${kinds.map(kind => kind.priority)}::int[],
-                          ${kinds.map(kind => kind.type)}::text[], ${kinds.map(ownDeadlines)}::jsonb[])
-                as k (queue, priority, type, own)
-              left join pawl.task_type tt on tt.type = k.type
-             order by 1, 2, 3, 4) as wanted`
+      from (select * from wanted where timed order by queue, priority, own, typed) as w`
 }
 
 /** Inserts all tasks with their first events, or none. */
@@ -135,13 +147,48 @@ export const tasksPerPlace = 50
 export const longTaskBytes = 16 * 2 ** 10
 
 /**
+ * Maximum number of kinds in one statement. For each task, the statement reads through all kinds to find its own, so
+ * with thousands of them it would take minutes.
+ */
+export const maxKinds = 500
+
+/** Inserts tasks. Returns the ids of those that were inserted, if conflicts are ignored. */
+async function insert(sql: Sql, tasks: readonly NewTask[], actor: string, onConflict: string): Promise<Set<string>> {
+  const [first = [], ...others] = splitByKind(tasks)
+  if (others.length === 0) return insertFewKinds(sql, first, actor, onConflict)
+  return sql.begin(async tx => {
+    const made: string[] = []
+    for (const some of [first, ...others]) made.push(...(await insertFewKinds(tx, some, actor, onConflict)))
+    return new Set(made)
+  })
+}
+
+function splitByKind(tasks: readonly NewTask[]): NewTask[][] {
+  const partOf = new Map<string, number>()
+  const parts: NewTask[][] = []
+  for (const task of tasks) {
+    const name = kindName(task)
+    const part = partOf.get(name) ?? Math.floor(partOf.size / maxKinds)
+    partOf.set(name, part)
+    parts[part] ??= []
+    parts[part].push(task)
+  }
+  return parts
+}
+
+/**
  * Inserts tasks and their rows of `due` in one statement. Values that most tasks share (queue, type, priority) are sent
  * once per kind, and fields that few tasks have as one JSON. Payloads are sent as one JSON array: its elements keep their
  * text, and an array of json would escape each of their quotes. Tasks of one kind that are due at the same time share a
  * row of `due`. A kind without deadlines finds its lane by the join alone; `lane_for` is called only for a kind with
  * deadlines, for a lane that is missing, or for a type that has just got deadlines.
  */
-async function insert(sql: Sql, tasks: readonly NewTask[], actor: string, onConflict: string): Promise<Set<string>> {
+async function insertFewKinds(
+  sql: Sql,
+  tasks: readonly NewTask[],
+  actor: string,
+  onConflict: string,
+): Promise<Set<string>> {
   const { kinds, kindOf, placeOf, rare } = groupByKind(tasks)
   const payloads = `[${tasks.map(task => task.payload).join(',')}]`
   const made = await sql<{ id: string }>`
