@@ -48,13 +48,13 @@ function watch(child: ChildProcess): ChildProcess {
 
 /** The first line that a program prints. Fails if the program ends before. */
 export async function firstLine(child: ChildProcess): Promise<string> {
-  const [said] = await Promise.race([
+  const [output] = await Promise.race([
     once(child.stdout!, 'data'),
     once(child, 'exit').then(([code]) => {
       throw new Error(`${child.spawnargs.slice(1, 2).join(' ')} ended with code ${code} before it was ready`)
     }),
   ])
-  return String(said).split('\n')[0]!.trim()
+  return String(output).split('\n')[0]!.trim()
 }
 
 /** Asks the process to stop, and kills it if it does not. */

@@ -5,7 +5,7 @@ import { Problem } from '../kernel/problem.ts'
 
 /**
  * The leases of a request. Workers of most dialects send no epoch, so the dialect finds it, and the proof that a worker
- * holds a lease is its key: only the key that claimed may report. A client without a key controls the machine, and may
+ * holds a lease is its key: only the key that claimed may report. A client without a key is on the same machine, and may
  * report on anything.
  */
 export function leasesOf(

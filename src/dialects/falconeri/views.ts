@@ -9,7 +9,7 @@ import { id, list, orNull, text, view, whole, words as wordsOf } from '../../pro
 import type { TaskView } from '../../protocol/tasks/tasks.ts'
 import { isObject, type Schema } from '../../schema/check.ts'
 import { type PipelineSpec, pipelineIn, triesOf } from '../../spec/pipeline.ts'
-import type { AskersEngine } from '../askers-engine.ts'
+import type { DialectEngine } from '../dialect-engine.ts'
 import { wordFor } from '../words.ts'
 import { words } from './words.ts'
 
@@ -42,7 +42,7 @@ export function factsOf({ input, stages }: JobView) {
 export type JobFacts = ReturnType<typeof factsOf>
 
 /** Only the status of a datum that is being retried depends on the time. */
-export async function datumNow(engine: Pick<AskersEngine, 'clock'>, task: TaskView, job: JobFacts) {
+export async function datumNow(engine: Pick<DialectEngine, 'clock'>, task: TaskView, job: JobFacts) {
   return toDatum(task, job, task.state === 'retrying' ? await engine.clock() : 0)
 }
 

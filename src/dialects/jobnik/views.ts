@@ -7,8 +7,8 @@ import type { JobView, StageView, TaskCounts } from '../../protocol/jobs/jobs.ts
 import { at, id, list, object, text, view, whole, words as wordsOf } from '../../protocol/shapes.ts'
 import type { Page, TaskView } from '../../protocol/tasks/tasks.ts'
 import { isObject, type Schema } from '../../schema/check.ts'
-import type { AskersEngine } from '../askers-engine.ts'
 import { type Answer, good } from '../dialect.ts'
+import type { DialectEngine } from '../dialect-engine.ts'
 import { allItems, type Paging, wholePage } from '../kit/pages.ts'
 import { jobWord, jobWords, priorityFor, priorityWords, stageWord, stageWords, taskWord, taskWords } from './words.ts'
 
@@ -211,7 +211,7 @@ export function sliced<Item>(
 
 /** Stages with their summaries. One query counts the tasks of all stages that have not ended. */
 export async function stageBodies(
-  engine: AskersEngine,
+  engine: DialectEngine,
   stages: readonly StageView[],
   { withTasks = false }: { readonly withTasks?: boolean } = {},
 ) {
@@ -226,5 +226,5 @@ export async function stageBodies(
   return bodies
 }
 
-const tasksOf = (engine: AskersEngine, stageId: string) =>
+const tasksOf = (engine: DialectEngine, stageId: string) =>
   wholeList(paging => engine.tasks({ ...paging, stageId, order: 'oldest' }))

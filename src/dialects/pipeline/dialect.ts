@@ -6,8 +6,8 @@ import { tracer } from '../../protocol/tracing.ts'
 import { isObject } from '../../schema/check.ts'
 import type { JobSpec, StageSpec } from '../../spec/job-spec.ts'
 import type { NamedJob } from '../../spec/parse-job-spec.ts'
-import type { AskersEngine } from '../askers-engine.ts'
 import { type Answer, type Dialect, type DialectRequest, good, route, someBody } from '../dialect.ts'
+import type { DialectEngine } from '../dialect-engine.ts'
 import { wholePage } from '../kit/pages.ts'
 import { unlessProblem } from '../kit/refusals.ts'
 import { statesWithWord } from '../words.ts'
@@ -155,7 +155,7 @@ async function stream({ engine, params, signal, heartbeatSeconds, lastEventId }:
   return { status: 200, headers, stream: streamOf(streaming, first, next, lastEventId) }
 }
 
-async function readSnapshot(engine: AskersEngine, id: string): Promise<Snapshot> {
+async function readSnapshot(engine: DialectEngine, id: string): Promise<Snapshot> {
   const job = await engine.job(id)
   return { job, tasks: await tasksOf(engine, job), now: await engine.clock() }
 }
@@ -163,5 +163,5 @@ async function readSnapshot(engine: AskersEngine, id: string): Promise<Snapshot>
 /** Enough for a pipeline with one task per stage. */
 const mostTasks = 200
 
-const tasksOf = async (engine: AskersEngine, { id }: JobView) =>
+const tasksOf = async (engine: DialectEngine, { id }: JobView) =>
   (await wholePage(paging => engine.tasks({ jobId: id, ...paging }), { limit: mostTasks })).items

@@ -8,7 +8,7 @@ import { isFinal, statesOf } from '../../kernel/lifecycle.ts'
 import { ignoring } from '../../kernel/problem.ts'
 import { stageLifecycle } from '../../kernel/stage.ts'
 import type { JobView, StageView } from '../../protocol/jobs/jobs.ts'
-import type { AskersEngine } from '../askers-engine.ts'
+import type { DialectEngine } from '../dialect-engine.ts'
 import { errorsOf, type Snapshot, shownStages, stageProgress, statusOf, traceAndTimes } from './views.ts'
 
 /** Events after which the job is read again. */
@@ -19,7 +19,7 @@ const moves = [
 ]
 
 export interface Streaming {
-  readonly engine: AskersEngine
+  readonly engine: DialectEngine
   readonly signal: AbortSignal
   readonly heartbeatSeconds: number
   read(): Promise<Snapshot>
@@ -38,17 +38,17 @@ export async function* streamOf(
   lastId: string | undefined,
 ): AsyncGenerator<string, void, void> {
   yield 'retry: 1000\n\n'
-  let told = newEvents(first, readSeen(lastId))
-  yield* told.frames
-  if (told.isOver) return
+  let sent = newEvents(first, readSeen(lastId))
+  yield* sent.frames
+  if (sent.isOver) return
   const query = { cursor: from, jobId: first.job.id, types: moves }
   for await (const { items } of engine.follow(query, { signal, silenceSeconds: heartbeatSeconds })) {
     const snapshot = await read().catch(ignoring('JOB_NOT_FOUND'))
     if (snapshot === undefined) return yield notFound
-    told = newEvents(snapshot, told.seen)
-    yield* told.frames
-    if (told.isOver) return
-    if (items.length === 0 && told.frames.length === 0) yield ': still here\n\n'
+    sent = newEvents(snapshot, sent.seen)
+    yield* sent.frames
+    if (sent.isOver) return
+    if (items.length === 0 && sent.frames.length === 0) yield ': still here\n\n'
   }
 }
 

@@ -26,7 +26,7 @@ interface Library {
   readonly pass: string
   /** Whether the object comes from this library. It need not be a transaction. */
   recognizes(given: Given): boolean
-  /** Why the object is no open transaction; undefined: it may be one. */
+  /** Why the object is not an open transaction; undefined: it may be one. */
   fault?(given: Given): string | undefined
   statements(given: Given): Statements
 }
@@ -194,7 +194,7 @@ function findLibrary(given: unknown): { library?: Library; fault?: string | unde
   return library === undefined ? {} : { library, fault: library.fault?.(given as Given) }
 }
 
-/** Returns the statements of a library's transaction. Throws if the object is none, or one that has ended. */
+/** Returns the statements of a library's transaction. Throws if the object is not a transaction, or if it has ended. */
 export function statementsOf(given: unknown): Statements {
   const { library, fault } = findLibrary(given)
   if (library === undefined) {
