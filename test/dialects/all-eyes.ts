@@ -65,12 +65,12 @@ export interface Watch {
   /** The Pawl states that were seen, such as `task running`. */
   readonly states: ReadonlySet<string>
   /** The events of the feed, as `entity id seq`. */
-  readonly told: ReadonlySet<string>
+  readonly seenEvents: ReadonlySet<string>
 }
 
 export async function watch({ engine, request }: Served): Promise<Watch> {
   const states = new Set<string>()
-  const told = new Set<string>()
+  const seenEvents = new Set<string>()
   let { next: cursor } = await engine.events({ latest: 0 })
   const own = { job: engine.job, stage: engine.stage, task: engine.task } as Record<
     Entity,
@@ -109,11 +109,11 @@ export async function watch({ engine, request }: Served): Promise<Watch> {
       more = page.more
       for (const { entity, entityId, seq } of page.items) {
         if (entity !== 'artifact') await at(entity, entityId)
-        told.add(`${entity} ${entityId} ${seq}`)
+        seenEvents.add(`${entity} ${entityId} ${seq}`)
       }
     }
   }
-  return { at, states, told, follow: inTurn(follow) }
+  return { at, states, seenEvents, follow: inTurn(follow) }
 }
 
 /** Calls run one after the other, because they share one cursor. */

@@ -74,9 +74,9 @@ test(
     let events = 0
     await inParallel(12, async n => {
       for (const id of ids.filter((_, index) => index % 12 === n)) {
-        const told = await run.jsm.events(id)
-        checkStory(told, ends.get(id)!)
-        events += transitionsIn(told).length
+        const history = await run.jsm.events(id)
+        checkStory(history, ends.get(id)!)
+        events += transitionsIn(history).length
       }
     })
     assert.equal(events, transitions)

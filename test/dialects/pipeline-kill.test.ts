@@ -8,7 +8,7 @@ import { eventually } from '../harness/eventually.ts'
 import { freePort } from '../harness/free-port.ts'
 import { fresh } from '../harness/fresh.ts'
 import { type Program, startProgram } from '../harness/program.ts'
-import { type PipelineClient, pipelineClient, type Told } from './pipeline-client.ts'
+import { type PipelineClient, pipelineClient, type StreamEvent } from './pipeline-client.ts'
 import { stageNames, stubs } from './pipeline-rig.ts'
 
 const bounded = { timeout: 600_000 }
@@ -37,10 +37,10 @@ async function mortal(t: TestContext) {
 }
 
 /** Reconnects whenever it is cut off, until the last event. */
-async function followToTheEnd(api: PipelineClient, url: string, heard: Told[]): Promise<void> {
+async function followToTheEnd(api: PipelineClient, url: string, heard: StreamEvent[]): Promise<void> {
   while (heard.at(-1)?.event !== 'job_complete') {
     try {
-      for await (const told of api.follow(url, heard.at(-1)?.id)) heard.push(told)
+      for await (const event of api.follow(url, heard.at(-1)?.id)) heard.push(event)
     } catch {
       // The server is down: like an EventSource, the client reconnects a little later.
     }
@@ -58,7 +58,7 @@ test('a run is started, followed and asked after while the server is killed twic
   work(connect({ server, patienceSeconds: 120 }))
   const config = { enable_evaluation: true, enable_auto_optimize: true }
   const run = await start(api, config, { classify: 'hold', evaluation: 'hold' })
-  const heard: Told[] = []
+  const heard: StreamEvent[] = []
   const listening = followToTheEnd(api, run.started.stream_url, heard)
 
   await run.held('classify')

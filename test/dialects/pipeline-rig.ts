@@ -62,10 +62,10 @@ export function stubs(t: TestContext): Stubs {
         if (doing === 'hold' || doing.startsWith('persist')) {
           const { begun, go } = latchOf(config.token, name)
           begun.open()
-          const told = new Promise<never>((_, stop) => {
+          const stopped = new Promise<never>((_, stop) => {
             if (doing === 'hold') signal.addEventListener('abort', () => stop(signal.reason))
           })
-          await Promise.race([go.opened, told])
+          await Promise.race([go.opened, stopped])
         }
         if (doing.endsWith('partial')) {
           return { status: 'partial', metrics: { total: 2, failed: 1 }, errors: [`${name} left one out`] }
