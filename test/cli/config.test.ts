@@ -1,4 +1,4 @@
-/** Settings: one table, four sources, and no value whose origin is a riddle. */
+/** Settings: one table, four sources, and the source of each value is shown. */
 import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'

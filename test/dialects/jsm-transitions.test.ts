@@ -162,7 +162,7 @@ const bodies: Record<Request, object> = {
 }
 /** A report that its sender repeats gets the same answer. */
 const repeated: readonly string[] = ['running start', 'succeeded succeed', 'failed fail']
-/** The job was taken from its worker, which is told so. */
+/** The job was taken from its worker, and the answer says so. */
 const taken: readonly State[] = ['cancelled', 'dead_lettered']
 const operators: readonly Request[] = ['cancel', 'dead_letter']
 

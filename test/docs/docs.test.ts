@@ -1,4 +1,4 @@
-/** Code in the docs is code that runs: every example stands in a file that is compiled and tested. */
+/** Code in the docs is code that runs: every example is in a file that is compiled and tested. */
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -55,7 +55,7 @@ interface Workplace {
   readonly server: string
 }
 
-/** An empty folder in which `pawl` is installed, as a user's would be, and a port of its own. */
+/** An empty folder in which `pawl` is installed, as for a user, and a port of its own. */
 async function workplace(t: TestContext): Promise<Workplace> {
   const path = mkdtempSync(join(tmpdir(), 'pawl-docs-'))
   mkdirSync(join(path, 'bin'))

@@ -1,4 +1,4 @@
-/** A worker over HTTP neither loses nor doubles a result, whatever becomes of the network and of its server. */
+/** A worker over HTTP neither loses nor duplicates a result, whatever the network and the server do. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { connect } from '../../src/client/client.ts'
@@ -15,7 +15,7 @@ import { served } from '../harness/served.ts'
 const limits = { timeout: 600_000 }
 const count = 150
 
-/** A handler that keeps count of its calls. */
+/** A handler that counts its calls. */
 function countingTask() {
   const calls = new Map<number, number>()
   const task = defineTask({

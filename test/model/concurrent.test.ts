@@ -1,6 +1,6 @@
 /**
- * The same random commands, by several workers truly at once, each with an engine of its own. Nobody can foretell what
- * becomes of a task then; but whatever it is, it must have come about by legal moves, each recorded once.
+ * The same random commands, by several concurrent workers, each with an engine of its own. The outcome of a task cannot be
+ * predicted, but it must be the result of legal moves, each recorded once.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -53,7 +53,7 @@ interface Actor {
 
 const refusals = ['MOVE_REFUSED', 'DEDUPE_CONFLICT', 'TASK_NOT_FOUND']
 
-/** Numbers mean what everybody knows by now: an even choice of tasks, and mostly leases that were won lately. */
+/** Numbers select from what all actors know by now: any task, and mostly recent leases. */
 async function act(shared: Shared, { engine, name, looking }: Actor, command: Command): Promise<void> {
   const task = ({ n }: { n: number }) => shared.ids[n % shared.ids.length] ?? newId()
   const lease = ({ n, fitting }: { n: number; fitting: boolean }) => {

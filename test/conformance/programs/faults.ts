@@ -1,13 +1,13 @@
-/** Faults that a worker may have, each as what it does wrong to what is said and heard. */
+/** Faults of workers. Each changes what the worker sends or receives. */
 import type { ClaimedTask, SyncAnswer, SyncPort, SyncRequest } from '../../../src/protocol/tasks/sync.ts'
 
 type Sync = (request: SyncRequest) => Promise<SyncAnswer>
 
 export interface Planted {
-  /** One sync with the fault; `send` is the true one. */
+  /** Sends one sync with the fault. `send` sends it correctly. */
   sync?(request: SyncRequest, send: Sync): Promise<SyncAnswer>
   drainSeconds?: number
-  /** How long a SIGTERM is not heeded. */
+  /** How long SIGTERM is ignored. */
   deafMs?: number
 }
 
@@ -107,7 +107,7 @@ function doesItAgain(): Planted {
   }
 }
 
-/** The engine as a worker with this fault speaks to it. */
+/** The connection to the engine of a worker with this fault. */
 export function withFault(port: SyncPort, { sync }: Planted): SyncPort {
   return {
     putTaskType: (type, settings) => port.putTaskType(type, settings),
