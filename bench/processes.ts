@@ -1,4 +1,4 @@
-// The processes of the bench. Each is ended by its id, also when the measure that started it fails.
+// The processes of the bench. Each is ended by its id, even if the measure that started it fails.
 
 import { type ChildProcess, fork, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -33,7 +33,7 @@ export function startProcess(command: string, args: readonly string[]): ChildPro
   return watch(spawn(command, args, { stdio: ['ignore', 'pipe', 'inherit'] }))
 }
 
-/** A program that talks to the bench over a channel. */
+/** A program that exchanges messages with the bench. */
 export function forkProgram(program: string, args: readonly string[]): ChildProcess {
   return watch(fork(join(programs, program), args))
 }
@@ -41,12 +41,12 @@ export function forkProgram(program: string, args: readonly string[]): ChildProc
 function watch(child: ChildProcess): ChildProcess {
   started.add(child)
   child.once('exit', () => started.delete(child))
-  // A command that does not exist has no process; whoever waits for its output learns it from `firstLine`.
+  // Emitted if the command does not exist. `firstLine` throws then.
   child.on('error', () => started.delete(child))
   return child
 }
 
-/** The first line that a program prints. Fails if the program ends before. */
+/** The first line that a program prints. Throws if the program ends before. */
 export async function firstLine(child: ChildProcess): Promise<string> {
   const [output] = await Promise.race([
     once(child.stdout!, 'data'),

@@ -190,7 +190,7 @@ export function continueRedrives(olderThanSeconds = 3): Chore {
 export const findInputs: Chore = {
   name: 'find-inputs',
   everySeconds: 1,
-  bell: ({ fileSignal }) => fileSignal,
+  wakeSignal: ({ fileSignal }) => fileSignal,
   run: listInputs,
 }
 
@@ -198,7 +198,7 @@ export const findInputs: Chore = {
 export const putInPlace: Chore = {
   name: 'put-in-place',
   everySeconds: 1,
-  bell: ({ fileSignal }) => fileSignal,
+  wakeSignal: ({ fileSignal }) => fileSignal,
   run: promoteFiles,
 }
 

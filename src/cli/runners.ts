@@ -47,7 +47,10 @@ export async function openRunners(
   }
 }
 
-/** If the server requires keys, its workers get one, revoked when the server stops or when the next one starts on this host. */
+/**
+ * If the server requires keys, its workers get one, revoked when the server stops or when the next one starts on this
+ * host.
+ */
 async function openPool(
   engine: Engine,
   resolved: ResolvedSettings,

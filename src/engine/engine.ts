@@ -149,7 +149,7 @@ function makeContext(options: PawlOptions, store: Store, signal: AbortSignal): C
   const wake = makeWake(store.messenger, queues => dueByQueue(store.sql, queues), signal)
   return {
     sql: store.sql,
-    aside: store.aside ?? store.sql,
+    separate: store.separate ?? store.sql,
     wake,
     watchKey: makeKeyWatch(store.sql, wake, signal),
     claimHints: makeClaimHints(),
@@ -187,14 +187,14 @@ function makeContext(options: PawlOptions, store: Store, signal: AbortSignal): C
 }
 
 /** Validates every pipeline when the engine opens, not when it is first used. */
-function readPipelines(given: Readonly<Record<string, JobSpec | string>> = {}): Pipelines {
-  return Object.fromEntries(Object.entries(given).map(([name, spec]) => [name, readPipeline(name, spec)]))
+function readPipelines(source: Readonly<Record<string, JobSpec | string>> = {}): Pipelines {
+  return Object.fromEntries(Object.entries(source).map(([name, spec]) => [name, readPipeline(name, spec)]))
 }
 
-function readPipeline(name: string, given: JobSpec | string): JobSpec {
+function readPipeline(name: string, source: JobSpec | string): JobSpec {
   checkOptions({ name }, { name: nameField }, 'pipelines')
   try {
-    const spec = typeof given === 'string' ? parseText(given) : given
+    const spec = typeof source === 'string' ? parseText(source) : source
     parseJobSpec(spec)
     return spec
   } catch (error) {

@@ -5,7 +5,10 @@ import { type DialectName, dialectNames } from '../../src/protocol/dialects.ts'
 import type { Served } from '../harness/served.ts'
 import { type Entity, type Seen, wordsFor } from './words-of-seeds.ts'
 
-/** One way to read an entity: its path, and its state in the answer. Without a path: Pawl's own view with the dialect's words. */
+/**
+ * One way to read an entity: its path, and its state in the answer. Without a path: Pawl's own view with the dialect's
+ * words.
+ */
 interface Reading {
   readonly dialect: DialectName
   readonly entity: Entity

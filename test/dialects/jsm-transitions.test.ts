@@ -1,4 +1,7 @@
-/** The two transition tables of Job State Machine v1, through its own routes: every allowed and every forbidden transition. */
+/**
+ * The two transition tables of Job State Machine v1, through its own routes: every allowed and every forbidden
+ * transition.
+ */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { rescue } from '../../src/babysitter/rescue.ts'

@@ -1,4 +1,7 @@
-/** A server, and a worker with stub handlers for the stages of the default pipeline. The request decides their behaviour. */
+/**
+ * A server, and a worker with stub handlers for the stages of the default pipeline. The request decides their
+ * behaviour.
+ */
 import type { TestContext } from 'node:test'
 import type { SyncPort } from '../../src/protocol/tasks/sync.ts'
 import { defineTask, Skip, startWorker, type Task, type Worker } from '../../src/worker/index.ts'

@@ -19,7 +19,7 @@ const wholeStory = [
   'job_complete completed',
 ]
 
-async function heard({ api }: Rig, run: Run, last?: string): Promise<StreamEvent[]> {
+async function eventsOf({ api }: Rig, run: Run, last?: string): Promise<StreamEvent[]> {
   const received: StreamEvent[] = []
   for await (const one of api.follow(run.started.stream_url, last)) received.push(one)
   return received
@@ -49,7 +49,7 @@ test('stream', bounded, async t => {
     'tells each stage when it starts and what it came to, then the end of the job, and is over',
     async () => {
       const run = await r.run(all, { ingest: 'hold' })
-      const listening = heard(r, run)
+      const listening = eventsOf(r, run)
       await run.held('ingest')
       run.letGo('ingest')
       const received = await listening
@@ -68,14 +68,14 @@ test('stream', bounded, async t => {
   await t.test('a client that comes late is told all that has happened, in the same order', async () => {
     const run = await r.run(all)
     await run.ended()
-    assert.deepEqual((await heard(r, run)).map(inShort), wholeStory)
+    assert.deepEqual((await eventsOf(r, run)).map(inShort), wholeStory)
   })
 
   await t.test(
     'a stage that was skipped has no start, and one that failed says why in what is told of it',
     async () => {
       const run = await r.run({}, { brief: 'throw' })
-      const received = await heard(r, run)
+      const received = await eventsOf(r, run)
       assert.deepEqual(received.slice(-4).map(inShort), [
         'stage_progress brief',
         'stage_progress evaluation',
@@ -112,11 +112,11 @@ test('stream', bounded, async t => {
     async () => {
       const run = await r.run()
       await run.ended()
-      const received = await heard(r, run)
+      const received = await eventsOf(r, run)
       const again = await r.request(run.started.stream_url, { headers: { 'last-event-id': received.at(-1)!.id } })
       assert.deepEqual([again.status, await again.text()], [204, ''])
       for (const id of ['x', '1:99999x99999', '-1:2', `0:${'2.'.repeat(3)}`]) {
-        assert.deepEqual(await heard(r, run, id), received, id)
+        assert.deepEqual(await eventsOf(r, run, id), received, id)
       }
     },
   )
@@ -125,9 +125,9 @@ test('stream', bounded, async t => {
     'a job that is done again after its end is told again from there, to whoever has seen that end',
     async () => {
       const run = await r.run({}, { brief: 'throw' })
-      const received = await heard(r, run)
+      const received = await eventsOf(r, run)
       await r.engine.retryJob(run.id)
-      const again = await heard(r, run, received.at(-1)!.id)
+      const again = await eventsOf(r, run, received.at(-1)!.id)
       assert.deepEqual(again.map(inShort), [
         'stage_start brief',
         'stage_progress brief',
@@ -218,7 +218,7 @@ test('stream', bounded, async t => {
     assert.equal((await r.request(run.started.stream_url)).status, 503)
     away.mock.restore()
     run.letGo('classify')
-    seen.push(...(await heard(r, run, seen.at(-1)!.id)))
+    seen.push(...(await eventsOf(r, run, seen.at(-1)!.id)))
     assert.deepEqual(seen.map(inShort), wholeStory)
   })
 })

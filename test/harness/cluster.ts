@@ -128,7 +128,10 @@ async function initialise({ bin, folder, data, user }: Place): Promise<void> {
   await promisify(execFile)(join(bin, 'initdb'), flags, { cwd: folder, env: environment, ...user, ...limits })
 }
 
-/** Another process may take the free port before the server listens on it. Then another port is tried, or the same again. */
+/**
+ * Another process may take the free port before the server listens on it. Then another port is tried, or the same
+ * again.
+ */
 async function launch(place: Place, guard: Guard, fixedPort?: number): Promise<Launched> {
   const deadline = Date.now() + startSeconds * 1000
   for (;;) {

@@ -1,6 +1,7 @@
 /**
  * Requests that once kept a server busy for seconds or for good. Each is sent while `/healthz` is asked all the time. The
- * bound is processor time of one turn of the event loop: time on the clock says little on a busy machine, so it is only printed.
+ * bound is processor time of one turn of the event loop: time on the clock says little on a busy machine, so it is only
+ * printed.
  */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'

@@ -129,12 +129,12 @@ test('a client gives up on a server that stays away, and says which', limits, as
 
 test('a server may stand behind a path of another', limits, async t => {
   const run = await served(t)
-  const heard: string[] = []
+  const paths: string[] = []
   const { fetch } = globalThis
   t.mock.method(globalThis, 'fetch', (to: URL, init: RequestInit) => {
-    heard.push(to.pathname)
+    paths.push(to.pathname)
     return fetch(new URL(to.href.replace('/pawl/', '/')), init)
   })
   await connect({ server: `${run.server.url}/pawl/` }).jobs()
-  assert.deepEqual(heard, ['/pawl/v1/jobs'])
+  assert.deepEqual(paths, ['/pawl/v1/jobs'])
 })

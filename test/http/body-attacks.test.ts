@@ -7,7 +7,10 @@ import { type Served, served } from '../harness/served.ts'
 const limits = { timeout: 600_000 }
 const json = { 'content-type': 'application/json' }
 const yaml = { 'content-type': 'application/yaml' }
-/** Processor time. Reading takes a fraction of it; the rest is for other work of the same turn, such as sending the body. */
+/**
+ * Processor time. Reading takes a fraction of it; the rest is for other work of the same turn, such as sending the
+ * body.
+ */
 const longestTurn = 2000
 
 async function attack(run: Served, path: string, headers: Record<string, string>, body: string) {

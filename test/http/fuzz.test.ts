@@ -78,7 +78,10 @@ function withKey(dialect: DialectName | undefined, key: string): Record<string, 
   return { authorization: `Bearer ${key}` }
 }
 
-/** Keys of every role, for all queues and for one. Several of them may do nearly everything. Otherwise most requests would be refused. */
+/**
+ * Keys of every role, for all queues and for one. Several of them may do nearly everything. Otherwise most requests
+ * would be refused.
+ */
 async function someKeys(engine: Engine): Promise<string[]> {
   const made: string[] = []
   for (const role of [...(Object.keys(roles) as Role[]), 'operator', 'operator', 'operator'] as const) {

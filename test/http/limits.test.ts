@@ -19,12 +19,12 @@ function say({ server }: Served, text: string): Promise<string> {
   const { hostname, port } = new URL(server.url)
   return new Promise((resolve, reject) => {
     const socket = connectSocket(Number(port), hostname)
-    let heard = ''
+    let received = ''
     socket.on('data', part => {
-      heard += part
+      received += part
     })
     socket.on('error', reject)
-    socket.on('close', () => resolve(heard))
+    socket.on('close', () => resolve(received))
     socket.write(text)
   })
 }

@@ -1,4 +1,7 @@
-/** Processes that work on random jobs at the same time: workers that succeed, fail, release and die, operators, a babysitter. */
+/**
+ * Processes that work on random jobs at the same time: workers that succeed, fail, release and die, operators, a
+ * babysitter.
+ */
 import assert from 'node:assert/strict'
 import type { Chore } from '../../src/babysitter/chore.ts'
 import { ageLanes, endGraces, expireTasks } from '../../src/babysitter/chores.ts'

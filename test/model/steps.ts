@@ -207,11 +207,11 @@ async function rescueLost(world: World, sightedSeconds: number): Promise<void> {
   const blindSeconds = [0, 9, 18]
   const moments = sightedSeconds > 1e6 ? [0] : [...blindSeconds, 20 + sightedSeconds]
   let now = 0
-  const looking = rescue({ now: () => now, beginsBlind: moments.length > 1 })
+  const rescueChore = rescue({ now: () => now, beginsBlind: moments.length > 1 })
   for (const at of moments) {
     now = at * 1000
     if (at === moments.at(-1)) break
-    assert.deepEqual(await looking.run(engine.context), { rescued: 0, isBlind: true })
+    assert.deepEqual(await rescueChore.run(engine.context), { rescued: 0, isBlind: true })
   }
   const isLost = (task: ModelTask) => isPast(world, task.leaseUntil)
   // An attempt that exceeds its timeout is found within five seconds. The row shows when.
@@ -225,7 +225,7 @@ async function rescueLost(world: World, sightedSeconds: number): Promise<void> {
     const found = certain.has(task) || (await engine.task(task.id)).seq !== seqs.get(task.id)
     return found ? timeOut(factsOf(task), Math.random()) : undefined
   }
-  await chore(world, looking, 'rescued', decide)
+  await chore(world, rescueChore, 'rescued', decide)
 }
 
 function isLate(world: World, task: ModelTask, seconds: number): boolean {

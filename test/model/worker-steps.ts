@@ -85,7 +85,9 @@ const byId = <T extends { id: string }>(items: readonly T[]) => [...items].sort(
 
 /** The answer must list the soft cancels of the tasks that the worker holds. */
 function checkNotices(model: Model, worker: string, { cancel }: SyncAnswer): void {
-  const cancelled = [...model.tasks.values()].filter(task => isHeld(task) && task.owner === worker && task.cancelAt !== null)
+  const cancelled = [...model.tasks.values()].filter(
+    task => isHeld(task) && task.owner === worker && task.cancelAt !== null,
+  )
   const expected: CancelNotice[] = cancelled.map(({ id, epoch, cancelAt, settings: { graceSeconds } }) => {
     const left = (cancelAt! + 1000 * graceSeconds - model.clock) / 1000
     return { id, epoch, mode: 'soft', graceSeconds: Math.max(0, left) }

@@ -1,7 +1,8 @@
 /**
- * Falconeri's workers know neither leases nor epochs: the name of the pod stands for both. A claim is made as `node/pod`, like
- * those of Pawl's own workers in Kubernetes. So both names are kept with the lease, and a runner that sees the pod vanish
- * knows whose lease it was. A pod's reports count for the epoch of its own last attempt: the fence is the same for all.
+ * Falconeri's workers know neither leases nor epochs: the name of the pod stands for both. A claim is made as
+ * `node/pod`, like those of Pawl's own workers in Kubernetes. So both names are kept with the lease, and a runner that
+ * sees the pod vanish knows whose lease it was. A pod's reports count for the epoch of its own last attempt: the fence
+ * is the same for all.
  */
 import { ownQueueOf } from '../../kernel/datum.ts'
 import { Problem } from '../../kernel/problem.ts'

@@ -28,7 +28,10 @@ export const idFrom = (...texts: readonly string[]) => idOfHash(digest(texts).to
 
 export const digest = (texts: readonly string[]) => createHash('sha256').update(JSON.stringify(texts)).digest()
 
-/** The parts of a job that its datums show, and the queues that its pods claim from. Only the queues may change: stages can be added. */
+/**
+ * The parts of a job that its datums show, and the queues that its pods claim from. Only the queues may change: stages
+ * can be added.
+ */
 export function factsOf({ input, stages }: JobView) {
   const spec = pipelineIn(input)
   return {

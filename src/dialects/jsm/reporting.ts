@@ -158,7 +158,10 @@ async function asHolder(
   return good(jobOf(await engine.task(task.id)))
 }
 
-/** Undefined if another worker holds the job. An earlier epoch may repeat a report whose answer was lost; the engine knows. */
+/**
+ * Undefined if another worker holds the job. An earlier epoch may repeat a report whose answer was lost; the engine
+ * knows.
+ */
 function epochOf(task: TaskView, { worker, epoch = task.epoch }: Holder): number | undefined {
   return epoch === task.epoch && task.owner !== worker ? undefined : epoch
 }

@@ -20,8 +20,8 @@ const listQuery = { dag_id: anyText, queue: anyText, limit: parsedWhole(1, longe
 
 /** An empty parameter is absent. If one is given twice, the first counts. */
 function queryOf<Table extends FieldTable>({ query }: DialectRequest, table: Table) {
-  const given = Object.entries(query).map(([name, value]) => [name, [value].flat()[0]])
-  return readQuery(Object.fromEntries(given.filter(([, value]) => value !== '')), table)
+  const parameters = Object.entries(query).map(([name, value]) => [name, [value].flat()[0]])
+  return readQuery(Object.fromEntries(parameters.filter(([, value]) => value !== '')), table)
 }
 
 async function listJobs(request: DialectRequest): Promise<Answer> {

@@ -93,11 +93,11 @@ export const defaultPipeline: JobSpec = {
 }
 
 async function start({ engine, body, call, root }: DialectRequest): Promise<Answer> {
-  const given = body ?? {}
-  if (!isObject(given)) {
+  const fields = body ?? {}
+  if (!isObject(fields)) {
     return invalid([{ type: 'model_attributes_type', loc: ['body'], msg: 'It must be an object.', input: body }])
   }
-  const { pipeline: name = defaultName, ...rest } = given
+  const { pipeline: name = defaultName, ...rest } = fields
   if (typeof name !== 'string') {
     return invalid([{ type: 'string_type', loc: ['body', 'pipeline'], msg: 'It must be a string.', input: name }])
   }

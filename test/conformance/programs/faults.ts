@@ -13,7 +13,7 @@ export interface Planted {
 
 const nothing: SyncAnswer = { waitedMs: 0, claimed: [], refused: [], cancel: [] }
 
-const hears = (change: (answer: SyncAnswer) => Partial<SyncAnswer>): Planted => ({
+const answersWith = (change: (answer: SyncAnswer) => Partial<SyncAnswer>): Planted => ({
   async sync(request, send) {
     const answer = await send(request)
     return { ...answer, ...change(answer) }
@@ -25,13 +25,13 @@ const altered = (change: (request: SyncRequest) => Partial<SyncRequest>): Plante
 })
 
 const claimsAs = (change: Partial<ClaimedTask>) =>
-  hears(({ claimed }) => ({ claimed: claimed.map(task => ({ ...task, ...change })) }))
+  answersWith(({ claimed }) => ({ claimed: claimed.map(task => ({ ...task, ...change })) }))
 
 const settles = (request: SyncRequest) => (request.settled?.length ?? 0) > 0
 
 export const faults: Readonly<Record<string, Planted>> = {
-  'ignores-cancel': hears(() => ({ cancel: [] })),
-  'keeps-a-lost-lease': hears(() => ({ refused: [] })),
+  'ignores-cancel': answersWith(() => ({ cancel: [] })),
+  'keeps-a-lost-lease': answersWith(() => ({ refused: [] })),
   'trusts-its-lease-for-ever': claimsAs({ leaseSeconds: 3600 }),
   'never-beats': {
     sync: async (request, send) => (request.beats === undefined ? send(request) : nothing),
@@ -64,7 +64,7 @@ export const faults: Readonly<Record<string, Planted>> = {
       return request.started !== undefined && request.beats === undefined ? { ...answer, refused: [] } : answer
     },
   },
-  'dies-of-an-unknown-type': hears(({ claimed }) => {
+  'dies-of-an-unknown-type': answersWith(({ claimed }) => {
     if (claimed.some(({ type }) => type !== 'conformance')) process.exit(1)
     return {}
   }),
