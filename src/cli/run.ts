@@ -83,7 +83,7 @@ function helpOf(command: Command): string {
     const shown = `${short ? `-${short}, ` : ''}--${name}${kind === 'switch' ? '' : ` ${value ?? 'VALUE'}`}`
     return [shown, words === undefined ? summary : `${summary}: ${words.join(', ')}`] as const
   })
-  const width = Math.min(28, Math.max(...[...parameters, ...flags].map(([left]) => left.length)))
+  const width = Math.min(34, Math.max(...[...parameters, ...flags].map(([left]) => left.length)))
   const rows = (list: readonly (readonly [string, string])[]) =>
     list.map(([left, summary]) => `  ${left.padEnd(width)}  ${summary}`).join('\n')
   return `${[

@@ -42,7 +42,7 @@ import { type Caller, type EngineMethods, methodsFor, run } from './operations.t
 import { retryConflicts } from './retry.ts'
 import { makeClaimHints } from './tasks/claim-hints.ts'
 import * as oneTask from './tasks/one-task.ts'
-import { readQueuesOf } from './tasks/read-tasks.ts'
+import { readClaimedTask, readQueuesOf } from './tasks/read-tasks.ts'
 import { noTypes, registerType } from './tasks/task-types.ts'
 import { inOwnTransaction, joinTransaction, type UnitCall } from './unit-of-work.ts'
 import { makeWake, makeWakeSignal } from './wake.ts'
@@ -226,6 +226,8 @@ function internalsOf(context: Context) {
     keyOf: use(keys.keyOf),
     anyKeys: use(keys.anyKeys),
     queuesOf: use(readQueuesOf),
+    /** A task, and the ids of the keys that made its claims, as far as known. */
+    claimedTask: use(readClaimedTask),
     /** For metrics: totals on which all servers of one database agree. */
     totals: async (types: TypesToName = unnamed, queues: QueuesToName = unnamed) => ({
       moves: await readTotals(sql, types),
