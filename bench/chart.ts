@@ -9,7 +9,7 @@ export interface Bar {
 
 export interface Group {
   title: string
-  /** Each group has a scale of its own, since their units differ. */
+  /** Each group has a scale of its own, because the units differ. */
   bars: Bar[]
 }
 

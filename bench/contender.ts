@@ -11,26 +11,26 @@ export interface ContenderEnv {
 export type OpenContender = (env: ContenderEnv) => Promise<Contender>
 
 export interface Contender {
-  /** How it is set up, in a sentence, for the report. */
+  /** Describes its set-up in a sentence, for the report. */
   settings: string
   /** Adds `count` tasks, as fast as its documentation allows. */
   enqueue(count: number): Promise<void>
-  /** Works until `count` handlers have run and their completion is recorded. */
+  /** Runs tasks until `count` handlers have run and their completion is recorded. */
   drain(count: number): Promise<void>
   /** Stops the workers that `drain` started; not timed. */
   rest(): Promise<void>
   /** Milliseconds from the call that enqueues one task to the start of its handler, with idle workers. */
   latency(samples: number): Promise<number[]>
-  /** How many tasks are not completed: after a drain it must be none. */
+  /** The number of tasks that are not completed: 0 after a drain. */
   left(): Promise<number>
-  /** Removes every task, done or not, so that each round starts the same. */
+  /** Removes all tasks, so that each round starts in the same way. */
   clear(): Promise<void>
   close(): Promise<void>
 }
 
 export interface MeasureEnv {
   cluster: Cluster
-  /** The settings of the cluster, for a measure that needs one of its own. */
+  /** The settings of the cluster, for a measure that starts one of its own. */
   settings: Record<string, string>
   quick: boolean
   /** A measure leaves out what it cannot finish before this time (milliseconds of `Date.now`). */
@@ -58,12 +58,12 @@ export interface Measure {
   run(env: MeasureEnv): Promise<Section>
 }
 
-/** About a hundred bytes of JSON, the same for everyone. */
+/** About a hundred bytes of JSON, the same for all contenders. */
 export function payload(index: number): { order: number; customer: string; note: string } {
   return { order: index, customer: 'customer-4711@example.com', note: 'a parcel of books, leave at the door' }
 }
 
-/** Sends `count` payloads in batches, over as many connections as `send` is allowed calls at once. */
+/** Sends `count` payloads in batches, with a limited number of concurrent calls of `send`. */
 export async function enqueueInBatches(
   { count, batch, atOnce }: { count: number; batch: number; atOnce: number },
   send: (payloads: object[], lane: number) => Promise<unknown>,
@@ -98,7 +98,7 @@ export function countdown(expected: number): { done: Promise<void>; tick(by?: nu
   }
 }
 
-/** One task at a time on idle workers; the pauses between them vary, so that no timer of a queue falls into step. */
+/** One task at a time on idle workers. The pauses between tasks vary, so that they do not match the timer of a queue. */
 export function latencyProbe() {
   let arrive = (_at: number) => {}
   return {

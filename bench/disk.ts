@@ -10,12 +10,12 @@ export interface FsyncLatency {
 
 const writes = 200
 
-/** Milliseconds to write 8 kB and sync them, where the databases of the bench lie. Every commit waits for this. */
+/** Milliseconds to write and sync 8 kB on the disk of the databases. Every commit waits for this. */
 export async function measureFsync(): Promise<FsyncLatency> {
   const folder = await mkdtemp(join(tmpdir(), 'pawl-bench-fsync-'))
   const file = await open(join(folder, 'log'), 'w')
   try {
-    // Like a write-ahead log, the file has its size before it is written.
+    // Like a write-ahead log, the file has its final size before it is written.
     await file.write(Buffer.alloc(writes * 8192))
     await file.sync()
     const took: number[] = []

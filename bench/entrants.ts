@@ -1,4 +1,4 @@
-// Finds who takes part: a file in contenders/ for each, named as its package (`-tuned`: the same, set up otherwise).
+// Finds the contenders: one file in contenders/ for each, named after its package (`-tuned`: with other settings).
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -27,7 +27,7 @@ export function contenderNames(): string[] {
   return existsSync(join(here, 'contenders', `${ours}.ts`)) ? [ours, ...peers.sort()] : peers.sort()
 }
 
-/** Opens each in a database of its own; one that cannot run is left out, and the reason kept. */
+/** Opens each contender in a database of its own. Returns the reasons of those that cannot run. */
 export async function openEntrants(cluster: Cluster, names: string[]): Promise<[Entrant[], Absence[]]> {
   const entrants: Entrant[] = []
   const absences: Absence[] = []
@@ -54,7 +54,7 @@ function manifestOf(name: string): { version: string; engines?: { node?: string 
   return JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
 }
 
-/** Understands `>=22.18.0`, the only form in use here; any other is let through. */
+/** Understands `>=22.18.0`, the only form that is used here. Any other is accepted. */
 function nodeSatisfies(range: string | undefined): boolean {
   const wanted = /^>=\s*(\d+)(?:\.(\d+))?(?:\.(\d+))?$/.exec(range ?? '')
   if (wanted === null) return true
@@ -82,7 +82,7 @@ export function databaseUrl(cluster: Cluster, name: string): string {
   return url.href
 }
 
-/** A connection that the server may end: without a listener, its error would end the bench. */
+/** The server may end the connection. Without a listener, the error would end the bench. */
 export async function openConnection(url: string): Promise<pg.Client> {
   const client = new pg.Client(url)
   client.on('error', () => {})

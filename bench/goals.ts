@@ -1,4 +1,4 @@
-// The goals for speed, each with the figures of the run that it is about.
+// The goals for speed, each with the figures that it is compared with.
 
 import type { Figure } from './contender.ts'
 import { table } from './markdown.ts'
@@ -147,7 +147,7 @@ function versusTuned(what: string, name: string, least: number): Goal {
   return { what, result: read => ratio(of(read)), goal: `≥ ${least}×`, isMet: read => of(read) >= least }
 }
 
-/** Peers that did not take part are left out. */
+/** Leaves out peers that did not take part. */
 function fastestEnqueue(read: Read): number {
   return Math.max(...peers.map(peer => read(`${peer}.enqueue`)).filter(rate => !Number.isNaN(rate)))
 }

@@ -4,7 +4,7 @@ import { escapeXml } from './chart.ts'
 import type { Figure } from './contender.ts'
 
 export interface HistoryRecord {
-  /** The commit that was measured; with `+` if files had been changed since. */
+  /** The measured commit; with `+` if files had uncommitted changes. */
   commit: string
   date: string
   command: string
@@ -63,7 +63,7 @@ function drawFigure(figure: Figure, points: readonly Point[]): string {
   const { name, unit, better } = figure
   const values = points.map(({ value }) => value)
   const most = Math.max(...values, Number.MIN_VALUE)
-  // Lines begin at zero, so that the height of a drop is its share.
+  // The scale begins at zero, so that the height of a drop shows its share.
   const place = (value: number, index: number) => {
     const x = plot.left + (points.length === 1 ? plot.width : (plot.width * index) / (points.length - 1))
     return [x, plot.top + plot.height * (1 - value / most)].map(part => part.toFixed(1)) as [string, string]
@@ -87,7 +87,7 @@ function drawFigure(figure: Figure, points: readonly Point[]): string {
   ].join('')
 }
 
-/** Ratios hold on any machine, other figures only on the same. */
+/** Ratios are comparable between machines, other figures only on the same one. */
 function isWorse({ unit, better }: Figure, before: Point | undefined, now: Point): boolean {
   if (before === undefined || (unit !== 'x' && unit !== '%' && before.processor !== now.processor)) return false
   return better === 'higher' ? now.value < before.value * (1 - worseShare) : now.value > before.value * (1 + worseShare)

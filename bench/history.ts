@@ -37,7 +37,7 @@ async function currentCommit(): Promise<string> {
   const git = async (...args: string[]) =>
     (await promisify(execFile)('git', args, { cwd: import.meta.dirname })).stdout.trim()
   try {
-    // The results of the run itself are no change of what was measured.
+    // The results of the run itself do not count as changes.
     const changed = await git('status', '--porcelain', '--', ':/src', ':/bench/*.ts', ':/package-lock.json')
     return `${await git('rev-parse', '--short', 'HEAD')}${changed === '' ? '' : '+'}`
   } catch {

@@ -7,9 +7,9 @@ const daysKept = 10
 /** This share of the tasks is older than the retention period. In a small store, enough to measure their removal. */
 const oldShare = (count: number) => Math.max(0.02, Math.min(0.4, 20_000 / count))
 
-/** Rows that a drain would have left behind, with their four events. Half of them belong to ended jobs. */
+/** Inserts rows as a drain leaves them, with their four events. Half of them belong to ended jobs. */
 export async function addEndedTasks({ engine, client }: OwnStore, count: number): Promise<void> {
-  // The rows of tables that are few are copied from a job that really ran.
+  // The rows of small tables are copied from a job that really ran.
   const { id } = await engine.submit({ name: 'ended', stages: [{ name: 'only', task: 'noop', payloads: [] }] })
   const { rows: lanes } = await client.query(
     `insert into pawl.lane (queue, priority) values ('noop', 0)
@@ -17,8 +17,8 @@ export async function addEndedTasks({ engine, client }: OwnStore, count: number)
   )
   const jobs = Math.floor(count / 2 / tasksPerJob)
   await client.query('begin')
-  // A table that is emptied in the same transaction needs no log of its new rows (wal_level = minimal). The guards of
-  // moves would refuse rows that begin as ended; the CHECKs stay.
+  // New rows of a table that is emptied in the same transaction are not logged (wal_level = minimal). The guards of
+  // moves are off, because they refuse rows that begin as ended. The CHECKs stay.
   await client.query('truncate pawl.task')
   await client.query('alter table pawl.task disable trigger user, set (fillfactor = 85)')
   await client.query('alter table pawl.job disable trigger user')

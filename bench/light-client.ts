@@ -1,4 +1,4 @@
-// An HTTP client that costs next to nothing, so that a measure shows the server and not the client: one socket, one
+// A cheap HTTP client, so that a measure shows the cost of the server and not of the client: one socket, one
 // request at a time, and answers with a Content-Length.
 
 import { once } from 'node:events'
@@ -37,7 +37,7 @@ export async function openLightClient(server: string): Promise<LightClient> {
   }
 }
 
-/** Opens as many clients as `work` wants, calls it with each, and closes them. */
+/** Opens several clients, calls `work` with each, and closes them. */
 export async function withLightClients(
   server: string,
   count: number,

@@ -1,4 +1,4 @@
-// Started by run.mjs, which sees to the packages and to the right Node.
+// Started by run.mjs, which installs the packages and chooses the version of Node.
 
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -58,13 +58,13 @@ const exitCode = await bench(values).catch(error => {
   console.error(`bench: ${reasonOf(error)}`)
   return 1
 })
-// A peer that failed may have left a timer or a connection, which must not keep the run from ending.
+// A peer that failed may have left a timer or a connection. They must not keep the process alive.
 process.exit(exitCode)
 
-/** The exit code: 1 if a measure of ours failed. A peer that cannot run is no failure. */
+/** The exit code: 1 if a measure of ours failed. A peer that cannot run does not count. */
 async function bench(options: Options): Promise<number> {
   const { quick, only, out } = options
-  // A part of a run is no result, and must not replace one.
+  // A partial run must not replace the results.
   const folder = out ?? (only === undefined && !quick ? here : undefined)
   if (options['draw-history']) {
     await drawHistory(out ?? here)

@@ -1,9 +1,9 @@
-// Workers that ask for one task, do it, and ask again: the protocol of shell scripts and of most dialects.
+// Workers that claim one task, run it, and claim again, like shell scripts and workers of most dialects.
 
 import { type Answer, type Ask, withLightClients } from './light-client.ts'
 import { postgresMs, processorMs } from './processor-time.ts'
 
-/** Does one task. False: there was none. */
+/** Runs one task. False: there was none. */
 export type DoOne = (ask: Ask, claimer: number) => Promise<boolean>
 
 export interface Cost {

@@ -19,7 +19,7 @@ export interface OwnStore {
 
 const opened = new Set<() => Promise<void>>()
 
-/** Returns `close` for the measure to call. It is called for a measure that fails or hangs, and never twice. */
+/** Returns `close` for the measure to call. If the measure fails or hangs, it is called anyway, but never twice. */
 export function closeAfterMeasure(close: () => Promise<unknown>): () => Promise<void> {
   const once = async () => {
     if (opened.delete(once)) await close()

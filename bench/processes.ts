@@ -1,4 +1,4 @@
-// The processes of the bench. Each is ended by its id, also when the measure that started it fails.
+// The processes of the bench. Each is ended by its id, even if the measure that started it fails.
 
 import { type ChildProcess, fork, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -34,7 +34,7 @@ export function startProcess(command: string, args: readonly string[]): ChildPro
   return watch(spawn(command, args, { stdio: ['ignore', 'pipe', 'inherit'] }))
 }
 
-/** A program that talks to the bench over a channel. */
+/** A program that exchanges messages with the bench. */
 export function forkProgram(program: string, args: readonly string[]): ChildProcess {
   return watch(fork(join(programs, program), args, { execArgv: [...process.execArgv, ...profileFlags(program)] }))
 }
@@ -42,20 +42,20 @@ export function forkProgram(program: string, args: readonly string[]): ChildProc
 function watch(child: ChildProcess): ChildProcess {
   started.add(child)
   child.once('exit', () => started.delete(child))
-  // A command that does not exist has no process; whoever waits for its output learns it from `firstLine`.
+  // Emitted if the command does not exist. `firstLine` throws then.
   child.on('error', () => started.delete(child))
   return child
 }
 
-/** The first line that a program prints. Fails if the program ends before. */
+/** The first line that a program prints. Throws if the program ends before. */
 export async function firstLine(child: ChildProcess): Promise<string> {
-  const [said] = await Promise.race([
+  const [output] = await Promise.race([
     once(child.stdout!, 'data'),
     once(child, 'exit').then(([code]) => {
       throw new Error(`${child.spawnargs.slice(1, 2).join(' ')} ended with code ${code} before it was ready`)
     }),
   ])
-  return String(said).split('\n')[0]!.trim()
+  return String(output).split('\n')[0]!.trim()
 }
 
 /** Asks the process to stop, and kills it if it does not. */

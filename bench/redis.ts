@@ -13,7 +13,7 @@ export interface RedisServer {
   stop(): Promise<void>
 }
 
-/** A throw-away Redis that logs every write and syncs once a second; throws when the machine has none. */
+/** Starts a temporary Redis that logs every write and syncs once a second. Throws if Redis is not installed. */
 export async function startRedis(): Promise<RedisServer> {
   const port = await freePort()
   const folder = await mkdtemp(join(tmpdir(), 'pawl-redis-'))
@@ -37,7 +37,7 @@ export async function startRedis(): Promise<RedisServer> {
   }
 }
 
-/** Waits until it answers, for ten seconds at most. */
+/** Waits for its first answer, at most ten seconds. */
 async function versionOf(port: number): Promise<string> {
   const retryStrategy = (times: number) => (times < 100 ? 100 : null)
   const client = new Redis({ port, host: '127.0.0.1', retryStrategy, maxRetriesPerRequest: 100 })

@@ -20,7 +20,7 @@ export interface Run {
   minutes: number
   /** The comparison with the peers. */
   compared: Figures[]
-  /** Every number of the run. */
+  /** All figures of the run. */
   figures: Figure[]
   /** Peers that are not installed, and measures that failed. */
   absences: Absence[]
@@ -82,7 +82,7 @@ function figuresOf({ name, enqueue, drain, latency }: Figures): Figure[] {
   ]
 }
 
-/** The figures of everyone, with the least and the most of their rounds. */
+/** The figures of all contenders, with the minimum and maximum of their rounds. */
 export function figuresTable(figures: Figures[]): string {
   const rows = figures.map(({ name, enqueue, drain, latency }) => [
     name,

@@ -1,4 +1,4 @@
-// The comparison: everyone in turn, round after round, so that a machine that slows down slows everyone down.
+// The comparison: all contenders in turn, round after round, so that a slower machine affects all of them.
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Cluster } from '../test/harness/cluster.ts'
@@ -9,7 +9,7 @@ export interface Plan {
   rounds: number
   /** Latency samples per round. */
   samples: number
-  /** No round is begun after this time (milliseconds of `Date.now`), but for the first. */
+  /** Only the first round may begin after this time (milliseconds of `Date.now`). */
   deadline: number
 }
 
@@ -36,7 +36,7 @@ export async function runRounds(
   let running = entrants.map(entrant => ({ entrant, figures: emptyFigures(entrant) }))
   for (let round = 0; round <= plan.rounds; round++) {
     if (running.length === 0 || (round > 1 && Date.now() > plan.deadline)) break
-    // Another one begins each time, so that nobody always follows the same neighbour.
+    // Each round begins with another contender.
     const turn = round % running.length
     for (const each of [...running.slice(turn), ...running.slice(0, turn)]) {
       const { entrant, figures } = each
@@ -79,7 +79,7 @@ async function runOnce(cluster: Cluster, { name, contender }: Entrant, plan: Pla
   await contender.clear()
 }
 
-/** Fresh statistics, nothing left to write and no garbage: what came before is not charged to what comes next. */
+/** Updates statistics, flushes writes and collects garbage, so that no work of the previous round is left. */
 async function settle(cluster: Cluster, name: string): Promise<void> {
   const client = await openConnection(databaseUrl(cluster, name))
   try {

@@ -7,8 +7,8 @@
 // node bench/run.mjs --profile --only files   also says where the time goes: shares per process, and the statements
 // node bench/run.mjs --prototype one-write    measures a prototype
 //
-// Sees to the packages and the build, then runs the bench, ours and theirs, under a newer Node where the optional
-// package brings one: some peers need it. Plain JavaScript, so that any Node can start it.
+// Installs the packages, builds, and runs the bench, under a newer Node if the optional
+// package is installed: some peers need it. Plain JavaScript, so that any Node can start it.
 
 import { spawn, spawnSync } from 'node:child_process'
 import { existsSync, mkdtempSync } from 'node:fs'
@@ -28,7 +28,7 @@ function step(command, args, cwd) {
   }
 }
 
-/** How to run TypeScript with this Node: by itself, through the loader, or (null) not at all. */
+/** How this Node runs TypeScript: by itself, through the loader, or (null) not at all. */
 function flagsFor(node) {
   const asked = spawnSync(node, ['-p', 'process.features.typescript'], { encoding: 'utf8' })
   if (asked.status !== 0) return null
@@ -37,7 +37,7 @@ function flagsFor(node) {
 }
 
 if (existsSync(join(root, 'scripts', 'set-up.mjs'))) step(process.execPath, ['scripts/set-up.mjs'], root)
-// npm writes this file last, so an install that was cut short is done again.
+// npm writes this file last, so an interrupted install is repeated.
 if (!existsSync(join(here, 'node_modules', '.package-lock.json'))) {
   step('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund'], here)
 }

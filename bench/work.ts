@@ -1,4 +1,4 @@
-// Common work of the measures with an engine: fill a queue, work it off, and run small jobs.
+// Shared by measures with an engine: fill a queue, drain it, and run small jobs.
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { defineTask, type Pawl, startWorker } from '../dist/index.js'
@@ -13,7 +13,7 @@ export function fill(engine: Pawl, count: number): Promise<void> {
   )
 }
 
-/** Works off the queue with two workers. Returns tasks per second. */
+/** Drains the queue with two workers. Returns tasks per second. */
 export async function drain(engine: Pawl, count: number): Promise<number> {
   const { done, tick } = countdown(count)
   const noop = defineTask({ type: 'noop', handler: async () => tick() })
@@ -41,7 +41,7 @@ export async function submitSmallJobs(engine: Pawl, count: number): Promise<void
 export interface SmallJobRates {
   /** Jobs per second, without workers. */
   submitted: number
-  /** Jobs per second of working these off. */
+  /** Jobs per second of draining them. */
   workedOff: number
   /** Jobs per second from the first submit to the last end, with workers that run meanwhile. */
   endToEnd: number
@@ -77,10 +77,10 @@ export async function secondsOf(work: () => Promise<unknown>): Promise<number> {
   return (performance.now() - began) / 1000
 }
 
-/** Work of one step that a client starts, and whose end it awaits. */
+/** One-step work that a client starts and awaits. */
 export interface Flow {
   name: string
-  /** Resolves when the client knows that it has ended. */
+  /** Resolves when the client has learned of its end. */
   run(payload: object): Promise<void>
   close(): Promise<void>
 }

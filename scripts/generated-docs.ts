@@ -1,4 +1,7 @@
-/** Pages that are generated from the code, or have generated parts. `npm run docs` writes them, and a test fails while one is stale. */
+/**
+ * Pages that are generated from the code, or have generated parts. `npm run docs` writes them, and a test fails while
+ * one is stale.
+ */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { edgesOf, type Lifecycle, statesOf } from '../src/kernel/lifecycle.ts'

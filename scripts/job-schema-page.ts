@@ -43,11 +43,12 @@ function commentsIn(path: string): (name: string) => Comments {
   return name => {
     const [, body = ''] = text.split(new RegExp(`^(?:export interface|const) ${name}\\b`, 'm'))
     const [fields = ''] = body.split(/^}/m)
-    return Object.fromEntries(
-      [...fields.matchAll(/\/\*\* (.*) \*\/\n\s+(?:readonly )?(\w+)/g)].map(([, comment, field]) => [field!, comment!]),
-    )
+    const comments = fields.matchAll(/\/\*\*\s((?:(?!\*\/)[\s\S])*)\*\/\n\s+(?:readonly )?(\w+)/g)
+    return Object.fromEntries([...comments].map(([, comment, field]) => [field!, joinLines(comment!)]))
   }
 }
+
+const joinLines = (comment: string) => comment.replace(/(^|\n)\s*\* ?/g, ' ').trim()
 
 function at(schema: Schema, ...path: string[]): Schema {
   return path.reduce((inner, name) => inner[name] as Schema, schema)

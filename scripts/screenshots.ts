@@ -11,7 +11,7 @@ import { startWorker } from '../src/worker/worker.ts'
 import { findRoot } from './job-schema-page.ts'
 
 const folder = join(findRoot(import.meta.dirname), 'docs/pictures')
-const looks = {
+const themes = {
   light: { colorScheme: 'light', viewport: { width: 1280, height: 860 } },
   dark: { colorScheme: 'dark', viewport: { width: 1280, height: 860 } },
   phone: { colorScheme: 'light', viewport: { width: 390, height: 844 } },
@@ -85,7 +85,7 @@ async function fill(engine: Engine) {
 }
 
 async function take(browser: Browser, url: string, pages: Readonly<Record<string, string>>): Promise<void> {
-  for (const [look, options] of Object.entries(looks)) {
+  for (const [theme, options] of Object.entries(themes)) {
     const context = await browser.newContext(options)
     for (const [name, path] of Object.entries(pages)) {
       const page = await context.newPage()
@@ -93,7 +93,7 @@ async function take(browser: Browser, url: string, pages: Readonly<Record<string
       await page.getByRole('heading', { level: 1 }).waitFor()
       if (name === 'overview') await page.locator('canvas').nth(3).waitFor()
       await sleep(1500)
-      await page.screenshot({ path: join(folder, `${name}-${look}.png`) })
+      await page.screenshot({ path: join(folder, `${name}-${theme}.png`) })
       await page.close()
     }
     await context.close()

@@ -7,7 +7,7 @@ const name = 'bench'
 export async function openContender(): Promise<Contender> {
   const redis = await startRedis()
   const connection = { host: '127.0.0.1', port: redis.port, maxRetriesPerRequest: null }
-  // Two queues of one name are two connections.
+  // Two objects for the same queue are two connections.
   const lanes = [new Queue(name, { connection }), new Queue(name, { connection })] as const
   const [queue] = lanes
   let worker: Worker | undefined

@@ -7,7 +7,7 @@ import { end, forkProgram, startServerProcess } from '../processes.ts'
 
 const workers = 4
 
-/** Pawl from the other side of HTTP: one server process and four worker processes, as on other machines. */
+/** Pawl over HTTP: one server process and four worker processes, as on separate machines. */
 export async function openContender({ databaseUrl }: ContenderEnv): Promise<Contender> {
   const server = await startServerProcess(databaseUrl)
   const client = connect({ server: server.url })
@@ -42,7 +42,7 @@ export async function openContender({ databaseUrl }: ContenderEnv): Promise<Cont
     left,
     async clear() {
       const truncate = () => pool.query('truncate pawl.task, pawl.due, pawl.claim, pawl.change, pawl.trouble')
-      // The server's babysitter looks at these tables too, in an order of its own.
+      // The server's babysitter uses these tables too, in an order of its own.
       for (let tries = 0; tries < 5; tries++) {
         try {
           await truncate()

@@ -5,7 +5,7 @@ import { type Contender, type ContenderEnv, countdown, enqueueInBatches, latency
 const workers = 2
 const settings = { concurrency: 200, buffer: 1800, waitSeconds: 5 }
 
-/** Pawl as users get it: guards, event log, sessions, lanes, leases and the feed all on. */
+/** Pawl with its defaults: guards, event log, sessions, lanes, leases and the feed. */
 export async function openContender({ databaseUrl }: ContenderEnv): Promise<Contender> {
   const engine = await pawl({ database: databaseUrl, connections: 4 })
   const pool = new pg.Pool({ connectionString: databaseUrl, max: 1 })

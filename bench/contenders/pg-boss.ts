@@ -10,7 +10,7 @@ const work: WorkOptions = {
 }
 
 export async function openContender({ databaseUrl }: ContenderEnv): Promise<Contender> {
-  // Its maintenance is switched off: it would run while the others are measured.
+  // Without maintenance, which would run while others are measured.
   const quiet = { supervise: false, schedule: false, registerInstance: false, openTelemetry: { enabled: false } }
   const boss = new PgBoss({ connectionString: databaseUrl, max: 10, useListenNotify: true, ...quiet })
   boss.on('error', error => console.error('pg-boss:', error))
@@ -50,7 +50,7 @@ export async function openContender({ databaseUrl }: ContenderEnv): Promise<Cont
         .executeSql(`select count(*)::int as left from pgboss.job where state <> 'completed'`)
       return rows[0].left
     },
-    // Deleting by its own means would leave dead rows for the next round to step over.
+    // Its own delete would leave dead rows, which slow down the next round.
     clear: async () => void (await boss.getDb().executeSql('truncate pgboss.job cascade')),
     close: () => boss.stop({ graceful: false }),
   }

@@ -63,8 +63,8 @@ async function medianClaim(store: OwnStore): Promise<number> {
 }
 
 /**
- * Deals the tasks out to as many lanes of the same queue and rank, as jobs with that many stages would. A claim gives out
- * only tasks whose own time is that of their place, so the tasks of a lane get one time.
+ * Distributes the tasks over several lanes of the same queue and rank, like a job with that many stages. A claim returns
+ * only tasks whose time is that of their row in `due`, so all tasks of a lane get the same time.
  */
 async function spread({ client }: OwnStore, lanes: number): Promise<void> {
   await client.query(`

@@ -10,10 +10,10 @@ const program = process.env.PAWL_BROWSER ?? '/usr/bin/chromium'
 const tasks = 100_000
 const scrollSeconds = 5
 
-/** Exists in the browser, where functions passed to `evaluate` run. */
+/** Defined in the browser, in which functions passed to `evaluate` run. */
 declare const requestAnimationFrame: (step: (now: number) => void) => void
 
-/** How soon the dashboard is usable, and how smoothly it scrolls through a stage of 100,000 tasks, in a real browser. */
+/** How soon the dashboard is usable, and how smoothly it scrolls through a stage of 100,000 tasks. In a real browser. */
 export const measure: Measure = {
   name: 'dashboard',
   async run({ cluster, quick }) {
@@ -55,7 +55,7 @@ export const measure: Measure = {
   },
 }
 
-/** With an empty cache, from the first byte that is asked for until what the page is for can be read and pressed. */
+/** With an empty cache: from the first request until the main content can be read and clicked. */
 async function loadMs(browser: Browser, url: string): Promise<number> {
   const context = await browser.newContext()
   const page = await context.newPage()
@@ -70,7 +70,7 @@ async function loadMs(browser: Browser, url: string): Promise<number> {
   return took
 }
 
-/** A hundred rows a second, as fast as one reads, for some seconds. */
+/** Scrolls a hundred rows a second for some seconds. */
 function scroll(page: Page): Promise<{ frames: number; longestMs: number }> {
   return page.getByLabel('Tasks', { exact: true }).evaluate(
     (list, seconds) =>

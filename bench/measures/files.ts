@@ -33,7 +33,7 @@ export const measure: Measure = {
   },
 }
 
-/** From the submit to the last datum being a task that can be claimed. */
+/** From the submit until the last datum is a claimable task. */
 async function find(store: OwnStore, count: number): Promise<string[]> {
   await using folder = await filesIn(count)
   await using _server = await startServerProcess(store.url)
@@ -51,7 +51,7 @@ async function find(store: OwnStore, count: number): Promise<string[]> {
   return [`submit and find ${whole(count)} files`, `${(ms / 1000).toFixed(1)} s`, milliseconds(ms / count)]
 }
 
-/** A command that does nothing, by workers of their own, and the same processes without Pawl. */
+/** A command that does nothing, run by workers and, for comparison, without Pawl. */
 async function work(store: OwnStore, count: number): Promise<{ rows: string[][]; overhead: number }> {
   const bare = await runBare(count)
   await using folder = await filesIn(count)

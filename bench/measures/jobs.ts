@@ -6,11 +6,11 @@ import { median } from '../statistics.ts'
 import { submitSmallJobs } from '../work.ts'
 
 interface Sizes {
-  /** Tasks of a stage. The most are also submitted at once. */
+  /** Numbers of tasks of a stage. */
   readonly stage: readonly number[]
-  /** Stages of a chain. */
+  /** Numbers of stages of a chain. */
   readonly chain: readonly number[]
-  /** Jobs at once. */
+  /** Numbers of concurrent jobs. */
   readonly jobs: readonly number[]
   readonly paused: number
 }
@@ -18,7 +18,10 @@ interface Sizes {
 const full: Sizes = { stage: [1000, 10_000, 100_000], chain: [100, 1000], jobs: [100, 1000, 10_000], paused: 1_000_000 }
 const small: Sizes = { stage: [100, 1000, 3000], chain: [10, 50], jobs: [20, 100, 200], paused: 5_000 }
 
-/** The cost of jobs, which must not grow with their size: large jobs, long jobs, many jobs, and the pause of a very large one. */
+/**
+ * The cost of jobs, which must not grow with their size: large jobs, long jobs, many jobs, and the pause of a very
+ * large one.
+ */
 export const measure: Measure = {
   name: 'jobs',
   async run({ cluster, quick, deadline }) {
@@ -37,14 +40,14 @@ export const measure: Measure = {
   },
 }
 
-/** Stages of more and more tasks: what a task costs must not depend on how many there are. */
+/** Stages with more and more tasks. The cost per task must not depend on their number. */
 async function large(store: OwnStore, { stage }: Sizes): Promise<string[][]> {
   const most = Math.max(...stage)
   const rows: string[][] = []
   const costs: number[] = []
   await warmUp(store)
   for (const tasks of stage) {
-    // Small ones are over so soon that one of them says little.
+    // Small ones are so fast that several are measured.
     const times = tasks === most ? 1 : 5
     const taken: number[] = []
     for (let time = 0; time < times; time++) {
@@ -84,7 +87,7 @@ async function chain(store: OwnStore, { chain }: Sizes): Promise<string[][]> {
   return costRows(costs, chain, size => `a stage of one task in a chain of ${whole(size)}`)
 }
 
-/** Small jobs of three stages of one task, all submitted before the first is worked on. */
+/** Small jobs of three stages with one task each. All are submitted before the first task is claimed. */
 async function many(store: OwnStore, { jobs }: Sizes): Promise<string[][]> {
   const costs: number[] = []
   await warmUp(store)

@@ -9,11 +9,11 @@ import { closeAfterMeasure, type OwnStore, openOwnStore } from '../own-store.ts'
 import { median } from '../statistics.ts'
 import { secondsOf } from '../work.ts'
 
-/** An act is not repeated for longer than this. */
+/** Repetitions of an operation stop after this time. */
 const actSeconds = 20
 
 interface Act {
-  /** The goal that it belongs to. */
+  /** The goal that it is compared with. */
   about: 'claim' | 'enqueue' | 'stage' | 'list'
   name: string
   times: number
@@ -61,7 +61,7 @@ const acts: Act[] = [
   { about: 'list', name: 'list 50 jobs', times: 20, run: ({ engine }) => engine.jobs({ limit: 50 }) },
 ]
 
-/** The same acts in an empty store and in one with very many ended tasks, and whether retention is as fast as the work. */
+/** The same operations in an empty store and in one with very many ended tasks, and the speed of retention. */
 export const measure: Measure = {
   name: 'large-store',
   async run({ settings, quick }) {
@@ -119,12 +119,12 @@ async function measureActs(stores: [OwnStore, OwnStore], faults: Set<string>): P
   const medians: [number[], number[]] = [[], []]
   for (const { name, times, run } of acts) {
     const took: [number[], number[]] = [[], []]
-    // The first calls plan the statement.
+    // The first calls plan the statements.
     const began = performance.now()
     const isLong = () => took[0].length > 0 && performance.now() - began > actSeconds * 1000
     for (let time = -2; time < times && !isLong(); time++) {
       for (const [index, store] of stores.entries()) {
-        // An act that the engine gives up counts with its time, and is named.
+        // An operation that the engine gives up counts with its time, and is named.
         const seconds = await secondsOf(() =>
           run(store, prepared[index]!).catch((error: unknown) => faults.add(`${name}: ${reasonOf(error)}`)),
         )
@@ -138,7 +138,7 @@ async function measureActs(stores: [OwnStore, OwnStore], faults: Set<string>): P
 
 const jobsOfPage = 60
 
-/** Both stores get the same tasks that are queued, the same stage to read, and more jobs than a page shows. */
+/** Both stores get the same queued tasks, the same stage to read, and more jobs than a page shows. */
 async function prepare(store: OwnStore): Promise<{ jobId: string; stageId: string }> {
   const payloads = Array.from({ length: 1000 }, (_, index) => payload(index))
   const { id, stages } = await store.engine.submit({ name: 'read', stages: [{ name: 'only', task: 'noop', payloads }] })
@@ -155,7 +155,7 @@ async function claim({ engine }: OwnStore, count: number): Promise<void> {
   if (claimed.length !== count) throw new Error(`a claim of ${count} won ${claimed.length}`)
 }
 
-/** More tasks are queued than are worked off, since other acts have left some. */
+/** More tasks are queued than claimed, because other operations have left some. */
 async function drainRate(store: OwnStore, count: number): Promise<number> {
   await store.fill(count)
   return store.drain(count)

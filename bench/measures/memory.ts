@@ -4,7 +4,7 @@ import { openOwnStore } from '../own-store.ts'
 import { end, firstLine, startProgram } from '../processes.ts'
 import { residentMiB } from '../processor-time.ts'
 
-/** The memory of a worker process of its own, idle and while it drains. Linux tells; elsewhere it is left out. */
+/** The memory of a worker process of its own, idle and while it drains. Only on Linux. */
 export const measure: Measure = {
   name: 'memory',
   async run({ cluster, quick }) {

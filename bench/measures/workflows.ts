@@ -11,7 +11,7 @@ import { type Flow, secondsOf } from '../work.ts'
 
 const atOnce = 50
 
-/** Work of one step, started and awaited by a client over the network: a job here, a workflow there. */
+/** One-step work that a client starts and awaits over the network: a job of Pawl, a workflow of Temporal. */
 export const measure: Measure = {
   name: 'workflows',
   async run({ cluster, quick }) {
@@ -65,7 +65,7 @@ async function measureFlow(flow: Flow, count: number, singles: number) {
   }
 }
 
-/** One reader of the feed tells all callers that their jobs have ended. */
+/** One reader of the feed notifies all callers whose jobs have ended. */
 async function openOwnFlow(server: string): Promise<Flow> {
   const client = connect({ server })
   const worker = startWorker(client, [defineTask({ type: 'noop', handler: async () => {} })], { concurrency: 100 })
@@ -90,7 +90,7 @@ async function openOwnFlow(server: string): Promise<Flow> {
     async run(payload) {
       const { id } = await client.submit({ name: 'flow', stages: [{ name: 'only', task: 'noop', payload }] })
       if (ended.delete(id)) return
-      // The reader ends only when it fails, or at the end.
+      // Until then, the reader ends only if it fails.
       await Promise.race([new Promise<void>(resolve => awaited.set(id, resolve)), reading])
       awaited.delete(id)
     },

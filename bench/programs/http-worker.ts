@@ -1,4 +1,4 @@
-// A worker process over HTTP that works when it is told to, and says how far it is.
+// A worker process over HTTP. The bench starts and stops it by messages, and gets its progress.
 import { connect, defineTask, startWorker, type Worker } from '../../dist/index.js'
 
 const [server] = process.argv.slice(2)
@@ -14,12 +14,12 @@ process.on('message', async (word: 'go' | 'rest') => {
   } else {
     await worker?.stop()
     worker = undefined
-    // From here on, tasks count for the next round.
+    // From now on, tasks count for the next round.
     ran = 0
     process.send!({ rested: true })
   }
 })
 setInterval(() => process.connected && process.send!({ ran, inHand: worker?.inHand() ?? 0 }), 20)
 process.on('disconnect', () => process.exit(0))
-// The bench may end while something is being told to it.
+// The bench may end while a message is being sent.
 process.on('error', () => process.exit(0))

@@ -1,4 +1,4 @@
-// A worker process of its own: works `noop` tasks until it is told to stop, or killed.
+// A worker process that runs `noop` tasks until it gets a signal to stop.
 import { defineTask, pawl, startWorker } from '../../dist/index.js'
 
 const [url, kind, seconds] = process.argv.slice(2)

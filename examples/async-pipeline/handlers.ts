@@ -1,11 +1,11 @@
-/** Stub handlers for the stages: each takes a moment and returns what its stage came to. Put your own work in their place. */
+/** Stub handlers for the stages: each sleeps for a moment and returns a result. Replace them with your own work. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { defineTask, type Task } from 'pawl'
 
 interface Payload {
   /** The config of the request, with defaults filled in. */
   readonly config: { readonly max_items_per_source: number }
-  /** For the evaluation: the results of the earlier stages. */
+  /** The results of the earlier stages. Only the evaluation gets it. */
   readonly summary?: unknown
 }
 
@@ -19,7 +19,7 @@ const stub = (type: string, report: (payload: Payload) => Report): Task =>
   defineTask({
     type,
     async handler(payload, { signal }) {
-      // A cancel of the run ends it here: the signal aborts, and what is thrown then is no failure.
+      // If the run is cancelled, the signal aborts and `sleep` throws. That does not count as a failure.
       await sleep(500, undefined, { signal })
       return report(payload as Payload)
     },
@@ -29,7 +29,7 @@ const completed = (metrics: Record<string, number>): Report => ({ status: 'compl
 
 export const ingest = stub('ingest', ({ config }) => completed({ total: 2 * config.max_items_per_source }))
 
-/** Some of it failed: the stage is partial, and so is the run. */
+/** A part of the work failed, so the stage is partial, and so is the run. */
 export const classify = stub('classify', ({ config }) => ({
   status: 'partial',
   metrics: { total: 2 * config.max_items_per_source, failed: 1 },

@@ -1,5 +1,5 @@
-// `npm run example:pipeline`: a server and a worker of its own, one run that is followed to its end and one that is called
-// off; then all of it ends and is removed. The client is nothing but fetch, as any client of the async pipeline.
+// `npm run example:pipeline` starts a server and a worker, follows one run to its end, cancels a second one, and then
+// stops and removes everything. The client uses only fetch, as any client of the async pipeline could.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -12,8 +12,8 @@ const here = import.meta.dirname
 const pawl = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
 const folder = mkdtempSync(join(tmpdir(), 'pawl-pipeline-'))
 const ends = [() => rmSync(folder, { recursive: true, force: true })]
-const told = new AbortController()
-for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => told.abort(signal))
+const stopped = new AbortController()
+for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => stopped.abort(signal))
 
 try {
   const server = await startServer()
@@ -29,7 +29,7 @@ try {
     console.log(JSON.stringify(await ask(server, `${second.status_url}/cancel`, {})))
   })
 } catch (error) {
-  if (!told.signal.aborted) console.error(error)
+  if (!stopped.signal.aborted) console.error(error)
   process.exitCode = 1
 } finally {
   for (const end of ends.reverse()) await end()
@@ -41,17 +41,17 @@ async function startRun(server, config) {
   return run
 }
 
-/** With a body it is a POST. */
+/** Sends a POST if there is a body, otherwise a GET. */
 async function ask(server, path, body) {
   const post = { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }
-  const response = await fetch(server + path, { signal: told.signal, ...(body !== undefined && post) })
+  const response = await fetch(server + path, { signal: stopped.signal, ...(body !== undefined && post) })
   if (!response.ok) throw new Error(`${path} answers ${response.status}: ${await response.text()}`)
   return response.json()
 }
 
 /** Shows the events of a run until it has ended. */
-async function follow(server, path, heard = async () => {}) {
-  const response = await fetch(server + path, { signal: told.signal })
+async function follow(server, path, onEvent = async () => {}) {
+  const response = await fetch(server + path, { signal: stopped.signal })
   let rest = ''
   for await (const part of response.body.pipeThrough(new TextDecoderStream())) {
     const frames = (rest + part).split('\n\n')
@@ -59,9 +59,9 @@ async function follow(server, path, heard = async () => {}) {
     for (const frame of frames) {
       const { event, data } = Object.fromEntries(frame.split('\n').map(line => line.split(/: (.*)/s)))
       if (data === undefined) continue
-      const said = { event, data: JSON.parse(data) }
-      console.log(lineOf(said))
-      await heard(said)
+      const received = { event, data: JSON.parse(data) }
+      console.log(lineOf(received))
+      await onEvent(received)
     }
   }
 }
@@ -73,10 +73,10 @@ function lineOf({ event, data: { stage, progress, status } }) {
   return `  ${stage} ${result}, ${duration_ms} ms ${JSON.stringify(metrics)}`
 }
 
-/** Its address, once it serves. Any port that is free. */
+/** Starts a server on any free port. Returns its URL when it accepts requests. */
 async function startServer() {
   const child = startProgram(['up', '--json', '--dialect', 'pipeline', '--port', '0', '--data', join(folder, 'data')])
-  for await (const line of createInterface({ input: child.stdout, signal: told.signal })) {
+  for await (const line of createInterface({ input: child.stdout, signal: stopped.signal })) {
     const { url } = JSON.parse(line)
     if (url !== undefined) return url
   }

@@ -1,5 +1,5 @@
-// `npm run example:words`: a server of its own, the job, the ten most frequent words; then all of it ends and is removed.
-// With `-- --s3` the texts lie in a bucket, of an S3 server that is started for it, and so does what is made of them.
+// `npm run example:words` starts a server, runs the job, prints the ten most frequent words, and then stops and removes
+// everything. With `-- --s3` it also starts an S3 server, and the texts and the results are in a bucket of it.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -15,14 +15,14 @@ const here = import.meta.dirname
 const pawl = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
 const unknown = process.argv.slice(2).filter(word => word !== '--s3')
 if (unknown.length > 0) {
-  console.error(`This example knows --s3, and not ${unknown.join(' ')}.`)
+  console.error(`Unknown: ${unknown.join(' ')}. The only option is --s3.`)
   process.exit(2)
 }
 
 const folder = mkdtempSync(join(tmpdir(), 'pawl-words-'))
 const ends = [() => rmSync(folder, { recursive: true, force: true })]
-const told = new AbortController()
-for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => told.abort(signal))
+const stopped = new AbortController()
+for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => stopped.abort(signal))
 
 try {
   const place = process.argv.includes('--s3') ? await inBucket() : inFolder()
@@ -35,22 +35,22 @@ try {
   console.log(`\nThe ten most frequent words, of ${uris.length - 1} texts:`)
   console.log(words.split('\n').slice(0, 10).join('\n'))
 } catch (error) {
-  if (!told.signal.aborted) console.error(error.message)
+  if (!stopped.signal.aborted) console.error(error.message)
   process.exitCode = 1
 } finally {
   for (const end of ends.reverse()) await end()
 }
 
-/** A copy, so that nothing is left behind here. */
+/** Copies the example to a temporary folder, so that nothing is left behind in this one. */
 function inFolder() {
   cpSync(join(here, 'texts'), join(folder, 'texts'), { recursive: true })
   cpSync(join(here, 'job.yaml'), join(folder, 'job.yaml'))
   return { env: {}, read: uri => readFileSync(fileURLToPath(uri), 'utf8') }
 }
 
-/** The same job; only its URIs differ. */
+/** Puts the texts into a bucket, and changes the URIs of the job accordingly. */
 async function inBucket() {
-  // Which versions of Node the client of S3 will support some day is of no interest here.
+  // Suppresses the S3 client's warning about future versions of Node.
   process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED = 'true'
   const S3rver = createRequire(import.meta.url)('s3rver')
   const bucket = 'words'
@@ -78,7 +78,7 @@ async function inBucket() {
   }
   const job = readFileSync(join(here, 'job.yaml'), 'utf8').replaceAll('file://./', `s3://${bucket}/`)
   writeFileSync(join(folder, 'job.yaml'), job)
-  console.log(`The texts lie in s3://${bucket}/texts/, at ${endpoint}.`)
+  console.log(`The texts are in s3://${bucket}/texts/ at ${endpoint}.`)
   return {
     env: {
       AWS_ENDPOINT_URL_S3: endpoint,
@@ -94,7 +94,7 @@ async function inBucket() {
   }
 }
 
-/** Its address, once it serves. Any port that is free. */
+/** Starts a server on any free port. Returns its URL when it accepts requests. */
 async function startPawl(env) {
   const args = ['up', '--commands', '--json', '--port', '0', '--data', join(folder, 'data')]
   const child = spawn(process.execPath, [pawl, ...args], {
@@ -106,7 +106,7 @@ async function startPawl(env) {
     child.kill('SIGTERM')
     await once(child, 'exit')
   })
-  for await (const line of createInterface({ input: child.stdout, signal: told.signal })) {
+  for await (const line of createInterface({ input: child.stdout, signal: stopped.signal })) {
     const { url } = JSON.parse(line)
     if (url === undefined) continue
     // Discards further output: an unread pipe would fill up and block the process.
@@ -118,9 +118,9 @@ async function startPawl(env) {
 
 async function run(args, env) {
   const child = spawn(process.execPath, [pawl, ...args], { env, stdio: ['ignore', 'pipe', 'inherit'], ...ending() })
-  const [said, [code]] = await Promise.all([text(child.stdout), once(child, 'close')])
+  const [output, [code]] = await Promise.all([text(child.stdout), once(child, 'close')])
   if (code !== 0) throw new Error(`pawl ${args.slice(0, 2).join(' ')} ended with ${code}.`)
-  return said
+  return output
 }
 
 async function show(args, env) {
@@ -130,5 +130,5 @@ async function show(args, env) {
 }
 
 function ending() {
-  return { signal: told.signal, killSignal: 'SIGTERM' }
+  return { signal: stopped.signal, killSignal: 'SIGTERM' }
 }

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""A Pawl worker in plain Python: the standard library and nothing else. docs/worker-protocol.md says why it does what it does.
+"""A Pawl worker in Python that uses only the standard library. docs/worker-protocol.md explains the protocol.
 
     PAWL_SERVER=http://127.0.0.1:7295 PAWL_QUEUES=conformance python3 worker.py
 
-Put your own functions into `handlers`. Each is given the task and an Event that is set when the work is to stop.
+Add your own functions to `handlers`. Each gets the task, and an Event that is set when the work must stop.
 """
 import http.client
 import json
@@ -22,13 +22,13 @@ KEY = os.environ.get("PAWL_KEY")
 QUEUES = os.environ.get("PAWL_QUEUES", "conformance").split(",")
 CONCURRENCY = int(os.environ.get("PAWL_CONCURRENCY", "4"))
 DRAIN_SECONDS = float(os.environ.get("PAWL_DRAIN_SECONDS", "30"))
-WAIT_SECONDS = 4  # how long a claim waits at the server, and so how long a SIGTERM may go unheard
+WAIT_SECONDS = 4  # how long a claim waits at the server; a SIGTERM is noticed after that
 SESSION = str(uuid.uuid4())
 NAME = f"{socket.gethostname()}-{os.getpid()}-{SESSION[:4]}"
 
 
 class GiveUp(Exception):
-    """No further attempt can help."""
+    """The task fails without further attempts."""
 
 
 class RetryIn(Exception):
@@ -38,11 +38,11 @@ class RetryIn(Exception):
 
 
 class Stopped(Exception):
-    """The handler saw that it is to stop, and left."""
+    """The handler was told to stop, and has stopped."""
 
 
 def conformance(task, stop):
-    """The task of the conformance suite; yours is simpler."""
+    """The task of the conformance suite. Your own handlers will be simpler."""
     ask = task["payload"]
     what = ask["do"] if task["attempt"] <= ask.get("times", task["attempt"]) else "succeed"
     journal(f"begin {task['id']} {task['epoch']}")
@@ -68,15 +68,15 @@ def journal(line):
 
 handlers = {"conformance": conformance}
 
-# --- the line to the server ---
+# --- requests to the server ---
 
 
 class Away(Exception):
-    """No answer, or none for now: the same request may be sent again."""
+    """The server did not answer, or is not available. The same request may be sent again."""
 
 
 class Refused(Exception):
-    """The server will never take this request."""
+    """The server will never accept this request."""
 
 
 def sync(**parts):
@@ -91,12 +91,12 @@ def sync(**parts):
         if error.code >= 500 or error.code in (408, 429):
             raise Away(f"HTTP {error.code}")
         raise Refused(f"HTTP {error.code}: {error.read().decode(errors='replace')}")
-    except (OSError, ValueError, http.client.HTTPException) as error:  # no connection, or half an answer
+    except (OSError, ValueError, http.client.HTTPException) as error:  # no connection, or an incomplete answer
         raise Away(repr(error))
 
 
 def until_answered(give_up=lambda: False, **parts):
-    """Says it again, ever more slowly, until it is answered. None: it was given up."""
+    """Repeats a sync with growing pauses until it is answered. Returns None if it was given up."""
     pause = 0.1
     while not give_up():
         try:
@@ -107,20 +107,20 @@ def until_answered(give_up=lambda: False, **parts):
             pause = min(pause * 2, 3)
 
 
-# --- what is in hand ---
+# --- the tasks that this worker holds ---
 
 
 class Held:
-    """A task from its claim until its report was answered."""
+    """A task, from its claim until its report is answered."""
 
     def __init__(self, task, claimed_at):
         self.task = task
         self.lease = {"id": task["id"], "epoch": task["epoch"]}
         self.ends_at = claimed_at + task["leaseSeconds"]
         self.started_at = None
-        self.start_told = False
+        self.start_reported = False
         self.stop = threading.Event()
-        self.why = None  # why it is to stop: lost, cancelled or shutdown
+        self.why = None  # why it must stop: lost, cancelled or shutdown
 
     def interrupt(self, why):
         self.why = self.why or why
@@ -130,16 +130,16 @@ class Held:
         return any((one["id"], one["epoch"]) == (self.task["id"], self.task["epoch"]) for one in notices)
 
     def needs_beat(self, now):
-        is_untold = self.started_at is not None and not self.start_told
-        return is_untold or self.ends_at - now < self.task["leaseSeconds"] * 0.6
+        is_unreported = self.started_at is not None and not self.start_reported
+        return is_unreported or self.ends_at - now < self.task["leaseSeconds"] * 0.6
 
 
 held = set()
 stopping = threading.Event()
 
 
-def heed(answer):
-    """What any answer may hold: leases that are gone, and tasks that are called off."""
+def handle_notices(answer):
+    """Handles lost leases and cancelled tasks, which any answer may contain."""
     lost = [refusal for refusal in answer["refused"] if refusal["code"] == "LEASE_LOST"]
     for one in list(held):
         if one.is_among(lost):
@@ -149,7 +149,7 @@ def heed(answer):
 
 
 def keep_beating():
-    """Renews leases in time. One that cannot be renewed is over by our own clock, whether anyone tells us or not."""
+    """Renews leases. One that cannot be renewed ends by our own clock, even if the server has sent nothing."""
     while True:
         time.sleep(0.2)
         now = time.monotonic()
@@ -168,17 +168,17 @@ def keep_beating():
         for one in due:
             if not one.is_among(answer["refused"]):
                 one.ends_at = now + one.task["leaseSeconds"]  # from when the beat was sent, not from its answer
-                one.start_told = one.started_at is not None
-        heed(answer)
+                one.start_reported = one.started_at is not None
+        handle_notices(answer)
 
 
 # --- running and reporting ---
 
 
 def run(one):
-    """Runs the handler, then reports. A report that is lost is said again; the work is not done again."""
+    """Runs the handler, then reports. A lost report is sent again; the work is not repeated."""
     report = attempt(one)
-    if one.why != "lost":  # else it is another's by now, and nothing that we say of it counts
+    if one.why != "lost":  # another worker may hold it by now, so our report would not count
         settle(one, report)
     held.discard(one)
 
@@ -205,10 +205,10 @@ def failed(message, **more):
 
 
 def settle(one, report):
-    """What cannot be kept as it is (an output that is too large, say) is a failed attempt that says why."""
-    for said in (report, failed("The report of this attempt was refused by the server.")):
+    """Sends the report. If the server cannot store it, because it is too large for example, reports a failure instead."""
+    for outcome in (report, failed("The report of this attempt was refused by the server.")):
         try:
-            refused = until_answered(settled=[{**one.lease, **said}])["refused"]
+            refused = until_answered(settled=[{**one.lease, **outcome}])["refused"]
         except Refused as error:
             refused = [{"code": str(error)}]
         if all(refusal["code"] == "LEASE_LOST" for refusal in refused):
@@ -217,32 +217,32 @@ def settle(one, report):
 
 
 def run_alone(one):
-    """A careful task may have killed a worker before: nothing else in hand, and its start acknowledged first."""
+    """Runs a task that may have killed a worker before: alone, and only after its start is acknowledged."""
     while len(held) > 1 and not stopping.is_set():
         time.sleep(0.05)
     answer = until_answered(stopping.is_set, started=[one.lease])
     if answer is None or stopping.is_set():
         settle(one, {"outcome": "released"})
     elif not one.is_among(answer["refused"]) and one.why != "lost":
-        one.start_told = True
+        one.start_reported = True
         return run(one)
     held.discard(one)
 
 
 def claim(sync_id):
-    """One claim, asked again under the same id until it is answered, so that what it won is not lost."""
-    room = CONCURRENCY - len(held)
+    """Claims tasks. Repeats the request with the same id until it is answered, so that no claimed task is lost."""
+    free = CONCURRENCY - len(held)
     answer = None
     while answer is None:
         sent_at = time.monotonic()
         wait = 0 if stopping.is_set() else WAIT_SECONDS
         try:
-            answer = sync(claim=room, syncId=str(sync_id), waitSeconds=wait)
+            answer = sync(claim=free, syncId=str(sync_id), waitSeconds=wait)
         except Away as error:
             print(f"{NAME}: {error}", flush=True)
             if stopping.wait(0.5):
                 return
-    heed(answer)
+    handle_notices(answer)
     for task in answer["claimed"]:
         one = Held(task, sent_at + answer["waitedMs"] / 1000)
         held.add(one)
@@ -253,7 +253,7 @@ def claim(sync_id):
             threading.Thread(target=run_alone if task["careful"] else run, args=(one,), daemon=True).start()
 
 
-def wait_for_hands(until):
+def wait_until_idle(until):
     while held and time.monotonic() < until:
         time.sleep(0.05)
 
@@ -269,10 +269,10 @@ def main():
             claim(syncs)
         else:
             stopping.wait(0.05)
-    wait_for_hands(time.monotonic() + DRAIN_SECONDS)
+    wait_until_idle(time.monotonic() + DRAIN_SECONDS)
     for one in list(held):
         one.interrupt("shutdown")
-    wait_for_hands(time.monotonic() + 5)
+    wait_until_idle(time.monotonic() + 5)
 
 
 try:

@@ -1,24 +1,24 @@
 #!/bin/sh
-# A Pawl worker in sh, with curl and jq: one task at a time. docs/worker-protocol.md says why it does what it does.
+# A Pawl worker in sh, with curl and jq: one task at a time. docs/worker-protocol.md explains the protocol.
 #
 #   PAWL_SERVER=http://127.0.0.1:7295 PAWL_QUEUES=conformance sh worker.sh
 #
-# Put your own work into `handle`. Its clock counts whole seconds, so leases below about 5 s are too short for it.
+# Put your own work into `handle`. The clock of sh counts whole seconds, so leases must last at least about 5 s.
 set -u
 server=${PAWL_SERVER:-http://127.0.0.1:7295}
 queues=${PAWL_QUEUES:-conformance}
 drain=${PAWL_DRAIN_SECONDS:-30}
-wait_seconds=4 # how long a claim waits at the server, and so how long a SIGTERM may go unheard
+wait_seconds=4 # how long a claim waits at the server; a SIGTERM is noticed after that
 session=$(cat /proc/sys/kernel/random/uuid 2>/dev/null || uuidgen)
 name=$(hostname)-$$-${session%%-*}
 room=$(mktemp -d)
 trap 'rm -rf "$room"' EXIT
 stopping=
 trap 'stopping=yes; [ -e "$room/deadline" ] || echo $(($(now) + drain)) >"$room/deadline"' TERM INT
-# In a file, so that no list of processes shows the key.
+# In a file, because arguments are visible in the process list, and the key is a secret.
 (umask 077; printf 'content-type: application/json\n%s' "${PAWL_KEY:+authorization: Bearer $PAWL_KEY}" >"$room/headers")
 
-# Does task $1 (JSON) and prints its report. It is a process of its own, ended by SIGTERM when the work is to stop.
+# Runs task $1 (JSON) and prints its report, in a process of its own. SIGTERM stops it.
 handle() {
   child=
   trap 'kill $child 2>/dev/null; exit 143' TERM
@@ -46,7 +46,7 @@ now() { date +%s; }
 overdue() { [ -e "$room/deadline" ] && [ "$(now)" -ge "$(cat "$room/deadline")" ]; }
 journal() { if [ -n "${PAWL_JOURNAL:-}" ]; then echo "$1 $id $epoch" >>"$PAWL_JOURNAL"; fi; }
 
-# Sends one sync with the parts in $1 and prints the answer. 1: no answer, or none for now. 2: it will never be taken.
+# Sends one sync with the fields in $1, and prints the answer. Returns 1 if it may be sent again, 2 if it was refused.
 sync() {
   body=$(printf '%s' "$1" | jq -c --arg session "$session" --arg queues "$queues" \
     '. + {session: $session, queues: ($queues | split(","))}')
@@ -62,7 +62,7 @@ sync() {
   esac
 }
 
-# Says it again, ever more slowly, until it is answered; a stop waits for that no longer than for the work.
+# Repeats a sync with growing pauses until it is answered, or until the deadline of a stop.
 until_answered() {
   pause=1
   until sync "$1"; do
@@ -74,8 +74,8 @@ until_answered() {
 }
 
 settle() { # $1: the report, without its lease
-  said=$(printf '%s' "$1" | jq -c --argjson lease "$lease" '{settled: [$lease + .]}')
-  code=$(until_answered "$said" | jq -r '.refused[0].code // "OK"')
+  parts=$(printf '%s' "$1" | jq -c --argjson lease "$lease" '{settled: [$lease + .]}')
+  code=$(until_answered "$parts" | jq -r '.refused[0].code // "OK"')
   case $code in
     OK | LEASE_LOST) ;;
     *) until_answered "{\"settled\": [$(printf '%s' "$lease" | jq -c --arg code "$code" \
@@ -83,13 +83,14 @@ settle() { # $1: the report, without its lease
   esac
 }
 
-# Ends the handler; why is in a file, for this is called by the background, too. The first reason counts.
+# Stops the handler. The reason is kept in a file, because background processes call this too. The first reason counts.
 interrupt() {
   [ -e "$room/why" ] || echo "$1" >"$room/why"
   kill "$handler" 2>/dev/null
 }
 
-# Renews the lease in time, and watches the deadline of a stop. If it cannot renew it, the lease is over by our own clock, whether anyone tells us or not.
+# Renews the lease, and watches the deadline of a stop. If the lease cannot be renewed, it ends by our own clock, even if
+# the server has sent nothing.
 keep_beating() {
   every=$((lease_seconds / 3 > 0 ? lease_seconds / 3 : 1))
   while :; do
@@ -120,7 +121,7 @@ run() {
   beating=$!
   wait $handler
   status=$?
-  # A signal to us ends a wait, not the handler.
+  # A signal to this process interrupts `wait`, but not the handler.
   while [ $status -gt 128 ] && kill -0 $handler 2>/dev/null; do
     wait $handler
     status=$?
@@ -131,7 +132,7 @@ run() {
   wait $beating
   journal end
   case $(cat "$room/why" 2>/dev/null) in
-    lost) ;; # another's by now: nothing that we say of it counts
+    lost) ;; # another worker may hold it by now, so our report would not count
     cancelled) settle '{"outcome": "cancelled"}' ;;
     shutdown) settle '{"outcome": "released", "reason": "The worker is shutting down."}' ;;
     *) settle "$report" ;;
@@ -141,7 +142,7 @@ run() {
 syncs=1
 while [ -z "$stopping" ]; do
   asked=$(now)
-  # Under the same syncId until it is answered, so that what it won is not lost.
+  # Repeated with the same syncId until it is answered, so that no claimed task is lost.
   answer=$(sync "{\"claim\": 1, \"syncId\": \"$syncs\", \"waitSeconds\": $wait_seconds}")
   case $? in
     1) sleep 1; continue ;;
@@ -159,7 +160,7 @@ while [ -z "$stopping" ]; do
     settle '{"outcome": "released", "reason": "The worker is shutting down."}'
     continue
   fi
-  # A careful task may have killed a worker before: its start is acknowledged first. Nothing else is in hand anyway.
+  # A careful task may have killed a worker before, so it runs only after its start is acknowledged.
   if [ "$(field "$task" .careful)" = true ]; then
     started=$(until_answered "{\"started\": [$lease]}")
     [ "$(field "$started" '.refused | length')" = 0 ] || continue

@@ -18,7 +18,7 @@ export interface Chore {
   readonly name: string
   readonly everySeconds: number
   /** Starts the next run early when there is work. */
-  bell?(context: Context): WakeSignal
+  wakeSignal?(context: Context): WakeSignal
   /** One run. The result is logged; `more: true` asks for another run at once. */
   run(context: Context): Promise<Record<string, unknown> & { more?: boolean }>
 }
@@ -27,7 +27,7 @@ export interface Chore {
 export async function keepDoing(chore: Chore, context: Context, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     let waitSeconds = chore.everySeconds
-    const rung = chore.bell?.(context).next() ?? new Promise(() => {})
+    const woken = chore.wakeSignal?.(context).next() ?? new Promise(() => {})
     const end = context.activities.begin(`chore ${chore.name}`)
     try {
       const did = await chore.run(context)
@@ -44,7 +44,7 @@ export async function keepDoing(chore: Chore, context: Context, signal: AbortSig
     const spread = 0.5 + Math.random() / 2
     const awake = new AbortController()
     const asleep = sleep(waitSeconds * 1000 * spread, undefined, { signal: AbortSignal.any([signal, awake.signal]) })
-    await Promise.race([asleep.catch(() => {}), rung])
+    await Promise.race([asleep.catch(() => {}), woken])
     awake.abort()
   }
 }

@@ -195,8 +195,8 @@ test('times to live that nobody can act on are looked at again, but not at once'
 })
 
 test('one task that cannot be written never stops a chore', async t => {
-  const told: unknown[] = []
-  const run = await fresh(t, { log: (word, facts) => told.push([word, facts.id]) })
+  const logged: unknown[] = []
+  const run = await fresh(t, { log: (word, facts) => logged.push([word, facts.id]) })
   const mortal = []
   const stopping = []
   for (let n = 0; n < 5; n++) mortal.push(await taskIn(run, 'queued', { expireInSeconds: 5 }))
@@ -210,7 +210,7 @@ test('one task that cannot be written never stops a chore', async t => {
   await makeUnruly(run, stopping[0]!.id)
   const ended = await endGraces.run(run.engine.context)
   assert.deepEqual([ended.cancelled, ended.failed], [4, 1])
-  assert.deepEqual(told, [
+  assert.deepEqual(logged, [
     ['task.unwritable', mortal[2]!.id],
     ['task.unwritable', stopping[0]!.id],
   ])
@@ -231,8 +231,8 @@ test('one task that cannot be removed never stops the retention', async t => {
 })
 
 test('the alarm names a queue whose work nobody does', async t => {
-  const told: Record<string, unknown>[] = []
-  const log = (word: string, facts: Record<string, unknown>) => void (word === 'queue.stale' && told.push(facts))
+  const logged: Record<string, unknown>[] = []
+  const log = (word: string, facts: Record<string, unknown>) => void (word === 'queue.stale' && logged.push(facts))
   const run = await fresh(t, { log })
   await run.engine.enqueueMany([{ type: 'a' }, { type: 'a' }, { type: 'b' }, { type: 'c', runInSeconds: 100 }])
   const serve = () => run.sync({ worker: 'w', session: randomUUID(), queues: ['b', 'd'], claim: 1, syncId: '1' })
@@ -242,40 +242,40 @@ test('the alarm names a queue whose work nobody does', async t => {
   await run.advance(26)
   assert.equal((await watchQueues.run(run.engine.context)).stale, 1)
   assert.deepEqual(
-    told.map(({ queue, due }) => [queue, due]),
+    logged.map(({ queue, due }) => [queue, due]),
     [['a', 2]],
   )
-  assert.ok((told[0]!.oldestSeconds as number) >= 61)
-  assert.match(told[0]!.todo as string, /Start one/)
+  assert.ok((logged[0]!.oldestSeconds as number) >= 61)
+  assert.match(logged[0]!.todo as string, /Start one/)
 })
 
 test('the alarm names what breaks a rule', async t => {
-  const told: unknown[] = []
-  const log = (word: string, facts: Record<string, unknown>) => void told.push([word, facts.entityId])
+  const logged: unknown[] = []
+  const log = (word: string, facts: Record<string, unknown>) => void logged.push([word, facts.entityId])
   const run = await fresh(t, { log, rules: 'broken on purpose' })
   const { id } = await taskIn(run, 'queued')
   const healthy = await watchIntegrity.run(run.engine.context)
-  assert.deepEqual([healthy.broken, told], [0, []])
+  assert.deepEqual([healthy.broken, logged], [0, []])
   await run.sql.script('truncate pawl.due')
   assert.equal((await watchIntegrity.run(run.engine.context)).broken, 1)
-  assert.deepEqual(told, [['integrity.broken', id]])
+  assert.deepEqual(logged, [['integrity.broken', id]])
 })
 
 test('what is said of a task that cannot be written names its correlation', async t => {
-  const told: unknown[] = []
+  const logged: unknown[] = []
   const log = (word: string, { id, correlationId }: Record<string, unknown>) =>
-    void told.push([word, id, correlationId])
+    void logged.push([word, id, correlationId])
   const run = await fresh(t, { log })
   const { id } = await taskIn(run, 'queued', { expireInSeconds: 10, correlationId: 'order-7' })
   await makeUnruly(run, id)
   await run.advance(20)
   assert.equal((await expireTasks.run(run.engine.context)).failed, 1)
-  assert.deepEqual(told, [['task.unwritable', id, 'order-7']])
+  assert.deepEqual(logged, [['task.unwritable', id, 'order-7']])
 })
 
 test('a look that fails is told, and the next one comes', async t => {
-  const told: unknown[] = []
-  const run = await fresh(t, { log: (word, { chore, error }) => told.push([word, chore, error]) })
+  const logged: unknown[] = []
+  const run = await fresh(t, { log: (word, { chore, error }) => logged.push([word, chore, error]) })
   const stop = new AbortController()
   let runs = 0
   const odd = {
@@ -289,7 +289,7 @@ test('a look that fails is told, and the next one comes', async t => {
     },
   }
   await keepDoing(odd, run.engine.context, stop.signal)
-  assert.deepEqual(told, [
+  assert.deepEqual(logged, [
     ['chore.failed', 'odd', 'Error: no 1'],
     ['chore.failed', 'odd', 'Error: no 2'],
   ])

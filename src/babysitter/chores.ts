@@ -192,7 +192,7 @@ export function continueRedrives(olderThanSeconds = 3): Chore {
 export const findInputs: Chore = {
   name: 'find-inputs',
   everySeconds: 1,
-  bell: ({ fileSignal }) => fileSignal,
+  wakeSignal: ({ fileSignal }) => fileSignal,
   run: listInputs,
 }
 
@@ -200,7 +200,7 @@ export const findInputs: Chore = {
 export const putInPlace: Chore = {
   name: 'put-in-place',
   everySeconds: 1,
-  bell: ({ fileSignal }) => fileSignal,
+  wakeSignal: ({ fileSignal }) => fileSignal,
   run: promoteFiles,
 }
 

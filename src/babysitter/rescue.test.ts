@@ -274,8 +274,8 @@ test('two babysitters at once take each task back once', async t => {
 })
 
 test('a task that cannot be written is counted and told, and holds nobody up', async t => {
-  const told: unknown[] = []
-  const run = await fresh(t, { log: (word, facts) => told.push([word, facts.id]) })
+  const logged: unknown[] = []
+  const run = await fresh(t, { log: (word, facts) => logged.push([word, facts.id]) })
   const runRescue = watchful(run)
   await run.engine.enqueueMany(Array.from({ length: 9 }, () => ({ type: 'a' })))
   const { claimed } = await run.sync({ queues: ['a'], claim: 9 })
@@ -286,7 +286,7 @@ test('a task that cannot be written is counted and told, and holds nobody up', a
       execute function pawl.raise()`)
   await run.advance(21)
   const { rescued, failed } = await runRescue()
-  assert.deepEqual([rescued, failed, told], [8, 1, [['task.unwritable', bad]]])
+  assert.deepEqual([rescued, failed, logged], [8, 1, [['task.unwritable', bad]]])
   await run.sql.script('drop trigger not_this_one on pawl.task')
   await run.advance(2)
   assert.equal((await runRescue()).rescued, 1)

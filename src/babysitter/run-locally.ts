@@ -9,7 +9,7 @@ export function runLocally(pool: LocalPool, idleSeconds = 5): Chore {
   return {
     name: 'local-workers',
     everySeconds: 1,
-    bell: ({ fileSignal }) => fileSignal,
+    wakeSignal: ({ fileSignal }) => fileSignal,
     async run({ sql }) {
       const wanted = new Map<string, number>()
       for (const { queue, files, parallelism, left } of await openCommandStages(sql)) {

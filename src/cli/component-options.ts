@@ -11,7 +11,10 @@ export interface FileLimits {
   readonly buckets: readonly string[] | undefined
 }
 
-/** `defaultRoots` apply if no setting lists folders. If folders are limited and no bucket is listed, no bucket is allowed. */
+/**
+ * `defaultRoots` apply if no setting lists folders. If folders are limited and no bucket is listed, no bucket is
+ * allowed.
+ */
 export function fileLimitsOf({ values }: ResolvedSettings, defaultRoots?: readonly string[]): FileLimits {
   const { fileRoots, s3Buckets } = values
   const roots = withoutNone(fileRoots)?.map(root => resolve(root)) ?? defaultRoots

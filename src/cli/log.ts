@@ -24,7 +24,10 @@ const levels: [pattern: RegExp, level: LogLevel][] = [
   [/^(chore\.done|http\.request|task\.stack)$/, 'debug'],
 ]
 
-/** Creates a log. Logging never throws: it logs facts that cannot be serialized as `unwritable`. Masks keys and passwords. */
+/**
+ * Creates a log. Logging never throws: it logs facts that cannot be serialized as `unwritable`. Masks keys and
+ * passwords.
+ */
 export function makeLog({ level = 'info', out = process.stderr, ...options }: LogOptions = {}): Log {
   const { format = out.isTTY ? 'pretty' : 'json', env = process.env, now = () => new Date() } = options
   const isColoured = format === 'pretty' && out.isTTY === true && !env.NO_COLOR

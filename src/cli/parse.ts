@@ -101,14 +101,14 @@ export function readJson(name: string, text: string): unknown {
   }
 }
 
-function readPositionals({ name, parameters }: Command, given: readonly string[]): Record<string, string> {
+function readPositionals({ name, parameters }: Command, positionals: readonly string[]): Record<string, string> {
   const names = Object.keys(parameters)
-  const missing = names.find((wanted, index) => !wanted.endsWith('?') && given[index] === undefined)
+  const missing = names.find((wanted, index) => !wanted.endsWith('?') && positionals[index] === undefined)
   if (missing !== undefined)
     throw invalidCommand(`pawl ${name} requires ${missing.toUpperCase()}: ${parameters[missing]}.`)
-  if (given.length > names.length)
-    throw invalidCommand(`Unexpected argument ${JSON.stringify(given[names.length])}. See pawl ${name} --help.`)
-  return Object.fromEntries(given.map((value, index) => [names[index]!.replace(/\?$/, ''), value]))
+  if (positionals.length > names.length)
+    throw invalidCommand(`Unexpected argument ${JSON.stringify(positionals[names.length])}. See pawl ${name} --help.`)
+  return Object.fromEntries(positionals.map((value, index) => [names[index]!.replace(/\?$/, ''), value]))
 }
 
 export function invalidCommand(why: string): Problem {

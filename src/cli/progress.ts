@@ -15,7 +15,10 @@ export interface WatchOptions {
   readonly signal: AbortSignal
   /** Show no progress. */
   readonly silent?: boolean
-  /** The job, if this command has just submitted it: then even the first read is retried while the server is unavailable. */
+  /**
+   * The job, if this command has just submitted it: then even the first read is retried while the server is
+   * unavailable.
+   */
   readonly submitted?: JobView
   /** Called with every state of the job that was read. */
   onRead?(job: JobView): Promise<void>
@@ -58,7 +61,10 @@ function show(
 
 const endedOf = ({ good, bad }: Progress) => good + bad
 
-/** Estimates the seconds left from the rate at which tasks ended in the last `windowMs`. Undefined until some have ended. */
+/**
+ * Estimates the seconds left from the rate at which tasks ended in the last `windowMs`. Undefined until some have
+ * ended.
+ */
 export function makeEstimate(windowMs = 30_000) {
   let samples: { atMs: number; ended: number }[] = []
   return (progress: Progress, atMs: number): number | undefined => {

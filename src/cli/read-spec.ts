@@ -45,8 +45,8 @@ export async function readJob(path: string, { local = false }: { readonly local?
 export async function pipelinesOf({
   values,
 }: ResolvedSettings): Promise<{ readonly pipelines: Record<string, JobSpec> }> {
-  const read = Object.entries(values.pipelines ?? {}).map(async ([name, given]) => {
-    const spec = typeof given === 'string' ? (await readJob(given)).spec : withAbsoluteUris(given, folderUri('.'))
+  const read = Object.entries(values.pipelines ?? {}).map(async ([name, source]) => {
+    const spec = typeof source === 'string' ? (await readJob(source)).spec : withAbsoluteUris(source, folderUri('.'))
     return [name, spec] as const
   })
   return { pipelines: Object.fromEntries(await Promise.all(read)) }

@@ -14,8 +14,8 @@ const secretVariables: readonly string[] = secretSettings.flatMap(name => envOf(
 
 /** Erases the secrets from the environment and arguments that other processes can read. False if the system prevents it. */
 export function hideOwnSecrets({ values }: ResolvedSettings): boolean {
-  const given = secretSettings.flatMap(name => (values[name] as string | undefined) ?? [])
-  return eraseSecrets({ variables: secretVariables, values: given })
+  const secretValues = secretSettings.flatMap(name => (values[name] as string | undefined) ?? [])
+  return eraseSecrets({ variables: secretVariables, values: secretValues })
 }
 
 /** The environment for a child process that gets its secrets in another way. */

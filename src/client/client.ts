@@ -83,23 +83,25 @@ export function connect(options: ClientOptions = {}): PawlClient {
 /** Turns the arguments of a method into the request from which the server restores them. */
 function requestOf(name: string, operation: OperationEntry, args: readonly unknown[], answerSeconds: number) {
   const { takes } = operation
-  const given: Partial<Record<ArgumentSource, unknown>> = Object.fromEntries(
+  const bySource: Partial<Record<ArgumentSource, unknown>> = Object.fromEntries(
     takes.map((source, index) => [source, args[index]]),
   )
-  const call = (given.options ?? given.call ?? given.rest ?? {}) as Record<string, unknown>
+  const call = (bySource.options ?? bySource.call ?? bySource.rest ?? {}) as Record<string, unknown>
   const { tx, actor, idempotencyKey, traceparent, holder, ...options } = call
   if (tx !== undefined) throw new Problem('TRANSACTION_REMOTE', { operation: name })
   if (holder !== undefined) throw new Problem('OPTION_UNKNOWN', { at: name, option: 'holder' })
-  const report = 'epoch' in given ? { epoch: given.epoch, ...(given.rest as object) } : undefined
-  const fields = (report ?? (given.options === undefined ? given.body : options)) as Record<string, unknown> | undefined
-  const { path, rest } = addressOf(operation.path, given.id, fields)
+  const report = 'epoch' in bySource ? { epoch: bySource.epoch, ...(bySource.rest as object) } : undefined
+  const fields = (report ?? (bySource.options === undefined ? bySource.body : options)) as
+    | Record<string, unknown>
+    | undefined
+  const { path, rest } = addressOf(operation.path, bySource.id, fields)
   // With a key of its own, the request is safe to send again when the answer was lost.
   const sendKey = takesKey(operation)
     ? { 'idempotency-key': encodeURIComponent(String(idempotencyKey ?? newId())) }
     : {}
   return {
     method: operation.method,
-    path: path + queryText(given.query),
+    path: path + queryText(bySource.query),
     headers: {
       ...sendKey,
       ...(actor !== undefined && { 'pawl-actor': encodeURIComponent(String(actor)) }),
@@ -110,9 +112,9 @@ function requestOf(name: string, operation: OperationEntry, args: readonly unkno
     repeatable: operation.isRepeatable !== false,
     /** How long to wait for the answer. */
     seconds: takes.includes('signal')
-      ? secondsToWait(operation, { ...((given.query ?? given.body) as object) }, answerSeconds)
+      ? secondsToWait(operation, { ...((bySource.query ?? bySource.body) as object) }, answerSeconds)
       : answerSeconds,
-    signal: given.signal as AbortSignal | undefined,
+    signal: bySource.signal as AbortSignal | undefined,
   }
 }
 

@@ -70,9 +70,9 @@ export function commandTask(options: CommandTaskOptions): Task<unknown> {
   }
   return defineTask({
     type: commandType,
-    async handler(given: unknown, ctx: TaskContext): Promise<CommandOutput> {
+    async handler(rawPayload: unknown, ctx: TaskContext): Promise<CommandOutput> {
       ctx.step('input')
-      const payload = readPayload(given)
+      const payload = readPayload(rawPayload)
       const folder = await makeAttemptFolder(await open())
       try {
         return await attempt(payload, folder, settings, ctx)

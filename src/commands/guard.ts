@@ -73,8 +73,8 @@ const lineOf = (slot: number) => `${slot} ${groups[slot] ?? ''}\n`
 async function makeKnown(slot: number): Promise<void> {
   for (let tries = 0; tries < mostTries; tries++) {
     keepGuards()
-    const heard = await Promise.all([...guards].map(guard => guard.tell(lineOf(slot))))
-    if (heard.length > 0 && heard.every(Boolean)) return
+    const received = await Promise.all([...guards].map(guard => guard.tell(lineOf(slot))))
+    if (received.length > 0 && received.every(Boolean)) return
   }
   throw new Error('The guard process could not be started. It kills the command if this worker dies.')
 }

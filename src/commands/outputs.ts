@@ -1,4 +1,7 @@
-/** The outputs of a command: finds the files in its output folder, registers and uploads them, and reports their checksums. */
+/**
+ * The outputs of a command: finds the files in its output folder, registers and uploads them, and reports their
+ * checksums.
+ */
 import { lstat, readdir, realpath, stat } from 'node:fs/promises'
 import { join, sep } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'

@@ -55,15 +55,15 @@ const payload = nested(
   ['run'],
 )
 
-type Given = Partial<CommandPayload> & { readonly run: Partial<RunPlan> & Pick<RunPlan, 'command'> }
+type WrittenPayload = Partial<CommandPayload> & { readonly run: Partial<RunPlan> & Pick<RunPlan, 'command'> }
 
 /** Fields that are left out are empty: `{ run: { command: ['true'] } }` is a complete payload. */
-export function readPayload(given: unknown): CommandPayload {
-  const error = faultOf(payload, given)
+export function readPayload(value: unknown): CommandPayload {
+  const error = faultOf(payload, value)
   if (error !== undefined) {
     throw new DeadLetter('validation_failed', `The payload of a command task must ${error}.`, 'input')
   }
-  const { run, inputs = [], outputs = null, exact } = given as Given
+  const { run, inputs = [], outputs = null, exact } = value as WrittenPayload
   const { command, env = {}, secrets = {}, permanentExitCodes = [], mount = null } = run
   return { run: { command, env, secrets, permanentExitCodes, mount }, inputs, outputs, ...(exact && { exact }) }
 }

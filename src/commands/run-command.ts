@@ -63,10 +63,10 @@ async function outcomeOf(group: ProcessGroup, log: OutputLog): Promise<Ended> {
   try {
     group.stdout.on('data', bytes => log.write('stdout', bytes))
     group.stderr.on('data', bytes => log.write('stderr', bytes))
-    const heard = Promise.all([group.stdout, group.stderr].map(stream => once(stream, 'close').catch(() => {})))
+    const outputEnded = Promise.all([group.stdout, group.stderr].map(stream => once(stream, 'close').catch(() => {})))
     const ended = await group.ended
     group.signal('SIGKILL')
-    await Promise.race([heard, sleep(lastBytesMs, undefined, { ref: false })])
+    await Promise.race([outputEnded, sleep(lastBytesMs, undefined, { ref: false })])
     return ended
   } finally {
     await group.end()

@@ -70,7 +70,10 @@ async function importConfig(path: string): Promise<unknown> {
   return values
 }
 
-/** Throws if a setting is unknown or its value is invalid. `from`: the file, environment variable or flag, for the message. */
+/**
+ * Throws if a setting is unknown or its value is invalid. `from`: the file, environment variable or flag, for the
+ * message.
+ */
 export function checkSetting(from: string, option: string, value: unknown): void {
   const setting: Setting | undefined = Object.hasOwn(settings, option) ? settings[option as SettingName] : undefined
   if (setting === undefined) {

@@ -19,14 +19,20 @@ export interface PawlConfig {
   readonly maxPayloadBytes?: number
   /** How long a request may take to arrive, including its body. Default 30. */
   readonly requestSeconds?: number
-  /** How long a connection may stay idle between two requests. Default 75, longer than the idle timeout of most load balancers. */
+  /**
+   * How long a connection may stay idle between two requests. Default 75, longer than the idle timeout of most load
+   * balancers.
+   */
   readonly keepAliveSeconds?: number
   /**
    * Folders on this machine whose files jobs may use, after resolving symbolic links; ["none"]: none. Default: all
    * folders, or none if API keys are required.
    */
   readonly fileRoots?: readonly string[]
-  /** Buckets that jobs may use; ["*"]: all, ["none"]: none. Default: all, or none if file roots are set or API keys are required. */
+  /**
+   * Buckets that jobs may use; ["*"]: all, ["none"]: none. Default: all, or none if file roots are set or API keys are
+   * required.
+   */
   readonly s3Buckets?: readonly string[]
   /** Other systems whose APIs are served under `/dialects/<name>`; ["all"]: all of them. Default: none. */
   readonly dialects?: readonly (DialectName | 'all' | 'none')[]

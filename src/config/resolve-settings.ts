@@ -38,8 +38,8 @@ export interface SettingSources {
   readonly file: ConfigFile | undefined
 }
 
-export function resolveSettings(given: SettingSources): ResolvedSettings {
-  const rows = (Object.keys(settings) as SettingName[]).map(name => [name, find(name, given)] as const)
+export function resolveSettings(input: SettingSources): ResolvedSettings {
+  const rows = (Object.keys(settings) as SettingName[]).map(name => [name, find(name, input)] as const)
   const values = Object.fromEntries(rows.map(([name, { value }]) => [name, value]))
   const sources = Object.fromEntries(rows.map(([name, { source }]) => [name, source])) as ResolvedSettings['sources']
   return { values: values as unknown as ResolvedSettings['values'], sources }

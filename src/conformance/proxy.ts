@@ -1,4 +1,7 @@
-/** A proxy between a worker and the server. It records syncs and, for a check, breaks connections or delays and drops answers. */
+/**
+ * A proxy between a worker and the server. It records syncs and, for a check, breaks connections or delays and drops
+ * answers.
+ */
 import { once } from 'node:events'
 import { Agent, createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'

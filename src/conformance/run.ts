@@ -22,7 +22,10 @@ import { openRig, type SuiteContext } from './rig.ts'
 export interface ConformanceOptions {
   /** The shell command that starts the worker: a program and its arguments. */
   readonly worker: string
-  /** A PostgreSQL database, in which the suite uses the schema `pawl_conformance`. Default: the embedded store, in memory. */
+  /**
+   * A PostgreSQL database, in which the suite uses the schema `pawl_conformance`. Default: the embedded store, in
+   * memory.
+   */
   readonly database?: string
   /** The ids of the checks to run. Default: all. */
   readonly only?: readonly string[]

@@ -4,7 +4,7 @@ import type { Permission } from '../kernel/role.ts'
 import type { DialectName } from '../protocol/dialects.ts'
 import { view } from '../protocol/shapes.ts'
 import type { Schema } from '../schema/check.ts'
-import type { AskersEngine } from './askers-engine.ts'
+import type { DialectEngine } from './dialect-engine.ts'
 import type { Words } from './words.ts'
 
 export interface Dialect {
@@ -63,7 +63,7 @@ export function route(
 
 /** A request as it was sent. The dialect validates it. */
 export interface DialectRequest {
-  readonly engine: AskersEngine
+  readonly engine: DialectEngine
   readonly params: Readonly<Record<string, string>>
   readonly query: Readonly<Record<string, string | readonly string[]>>
   readonly body: unknown

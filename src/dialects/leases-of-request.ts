@@ -1,26 +1,25 @@
 import type { Engine } from '../engine/engine.ts'
 import { demandQueues } from '../engine/queue-scope.ts'
-import { readClaimedTask } from '../engine/tasks/read-tasks.ts'
+import type { ClaimedTaskView } from '../engine/tasks/read-tasks.ts'
 import { Problem } from '../kernel/problem.ts'
 
 /**
  * The leases of a request. Workers of most dialects send no epoch, so the dialect finds it, and the proof that a worker
- * holds a lease is its key: only the key that claimed may report. A client without a key controls the machine, and may
+ * holds a lease is its key: only the key that claimed may report. A client without a key is on the same machine, and may
  * report on anything.
  */
 export function leasesOf(
   engine: Engine,
   { holder, queues }: { readonly holder: string; readonly queues: readonly string[] | null },
 ) {
-  type Claimed = Awaited<ReturnType<typeof readClaimedTask>>
-  const found = new Map<string, Claimed>()
+  const found = new Map<string, ClaimedTaskView>()
   const claimed = new Set<string>()
   const isKeyed = holder !== ''
 
-  async function find(id: string): Promise<Claimed> {
+  async function find(id: string): Promise<ClaimedTaskView> {
     const known = found.get(id.toLowerCase())
     if (known !== undefined) return known
-    const lease = isKeyed ? await readClaimedTask(engine.context, id) : { task: await engine.task(id), keys: new Map() }
+    const lease = isKeyed ? await engine.internals.claimedTask(id) : { task: await engine.task(id), keys: new Map() }
     demandQueues(queues, [lease.task.queue])
     if (isKeyed && ![...lease.keys.values()].includes(holder)) {
       throw new Problem('KEY_REFUSED', { id, why: 'another key claimed this task, or none did' })

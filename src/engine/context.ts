@@ -21,7 +21,7 @@ export type Log = (event: string, facts: Record<string, unknown>) => void
 export interface Context {
   readonly sql: Sql
   /** A separate connection for statements that must not wait until a transaction returns one to the pool. */
-  readonly aside: Sql
+  readonly separate: Sql
   readonly wake: Wake
   readonly claimHints: ClaimHints
   /** One poll of the feed for all streams that wait for new events. */

@@ -35,15 +35,14 @@ import { type Following, follow, watchFeed } from './feed/follow.ts'
 import { readEvents } from './feed/read-events.ts'
 import { ConditionTurns } from './jobs/evaluate-conditions.ts'
 import { setPriority } from './jobs/job-control.ts'
-import { mergeSubmits } from './jobs/merge-submits.ts'
 import { countTasksOf, countTasksOfStages, waitForInputs } from './jobs/read-jobs.ts'
-import { queuesOfOpenStages } from './jobs/small-jobs.ts'
+import { mergeSubmits, queuesOfOpenStages } from './jobs/small-jobs.ts'
 import { openStore, optionFields, type PawlOptions, type Store } from './open-store.ts'
 import { type Caller, type EngineMethods, methodsFor, run } from './operations.ts'
 import { retryConflicts } from './retry.ts'
 import { makeClaimHints } from './tasks/claim-hints.ts'
 import * as oneTask from './tasks/one-task.ts'
-import { readQueuesOf } from './tasks/read-tasks.ts'
+import { readClaimedTask, readQueuesOf } from './tasks/read-tasks.ts'
 import { noTypes, registerType } from './tasks/task-types.ts'
 import { inOwnTransaction, joinTransaction, type UnitCall } from './unit-of-work.ts'
 import { makeWake, makeWakeSignal } from './wake.ts'
@@ -150,7 +149,7 @@ function makeContext(options: PawlOptions, store: Store, signal: AbortSignal): C
   const wake = makeWake(store.messenger, queues => dueByQueue(store.sql, queues), signal)
   return {
     sql: store.sql,
-    aside: store.aside ?? store.sql,
+    separate: store.separate ?? store.sql,
     wake,
     watchKey: makeKeyWatch(store.sql, wake, signal),
     claimHints: makeClaimHints(),
@@ -188,14 +187,14 @@ function makeContext(options: PawlOptions, store: Store, signal: AbortSignal): C
 }
 
 /** Validates every pipeline when the engine opens, not when it is first used. */
-function readPipelines(given: Readonly<Record<string, JobSpec | string>> = {}): Pipelines {
-  return Object.fromEntries(Object.entries(given).map(([name, spec]) => [name, readPipeline(name, spec)]))
+function readPipelines(source: Readonly<Record<string, JobSpec | string>> = {}): Pipelines {
+  return Object.fromEntries(Object.entries(source).map(([name, spec]) => [name, readPipeline(name, spec)]))
 }
 
-function readPipeline(name: string, given: JobSpec | string): JobSpec {
+function readPipeline(name: string, source: JobSpec | string): JobSpec {
   checkOptions({ name }, { name: nameField }, 'pipelines')
   try {
-    const spec = typeof given === 'string' ? parseText(given) : given
+    const spec = typeof source === 'string' ? parseText(source) : source
     parseJobSpec(spec)
     return spec
   } catch (error) {
@@ -227,6 +226,8 @@ function internalsOf(context: Context) {
     keyOf: use(keys.keyOf),
     anyKeys: use(keys.anyKeys),
     queuesOf: use(readQueuesOf),
+    /** A task, and the ids of the keys that made its claims, as far as known. */
+    claimedTask: use(readClaimedTask),
     /** For metrics: totals on which all servers of one database agree. */
     totals: async (types: TypesToName = unnamed, queues: QueuesToName = unnamed) => ({
       moves: await readTotals(sql, types),

@@ -94,7 +94,7 @@ export interface PawlOptions extends OptionsOf<typeof optionFields> {}
 
 export interface Store {
   readonly sql: Sql
-  readonly aside?: Sql
+  readonly separate?: Sql
   readonly probe?: Sql
   readonly messenger: Messenger | undefined
   readonly statements: Durations
@@ -144,7 +144,7 @@ export function serverStore(listening: Listening, pools: Pools, schema: string):
   const run = callerTransactions(pools.types)
   return {
     sql: observedSql(pools.driver, observing, schema),
-    aside: observedSql(pools.aside, observing, schema),
+    separate: observedSql(pools.separate, observing, schema),
     probe: observedSql(pools.probe, observing, schema),
     messenger: notifications(listening, pools.driver, schema),
     ...observing,

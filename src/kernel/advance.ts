@@ -6,9 +6,9 @@
  * An *intent* (`endsAs`) is recorded before it is carried out: tasks are cancelled first, and a stage ends when its
  * last task has ended. So no task is ever open under an ended stage, and no stage under an ended job.
  *
- * How a stage opens: when its needs are met (`needsOf`) and its condition allows it, `createdAct` moves it from `created` to
- * `pending`. The act `release` then queues its blocked tasks, in batches. Its lane opens with the same write
- * (`isLaneOpen`), so its tasks can be claimed once the transaction commits.
+ * How a stage opens: when its needs are met (`needsOf`) and its condition allows it, `createdAct` moves it from
+ * `created` to `pending`. The act `release` then queues its blocked tasks, in batches. Its lane opens with the same
+ * write (`isLaneOpen`), so its tasks can be claimed once the transaction commits.
  */
 import type { JobState } from './job.ts'
 import { isFinal } from './lifecycle.ts'

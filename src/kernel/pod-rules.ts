@@ -37,14 +37,14 @@ function demandsOf(run: RunPlan | null, runner: KubernetesPlan): Demand[] {
   const secrets = { rule: 'secrets', setting: 'PAWL_K8S_SECRETS' } as const
   return [
     { option: 'image', value: image, rule: 'images', setting: 'PAWL_K8S_IMAGES' },
-    ...given('namespace', namespace, 'namespaces', 'PAWL_K8S_NAMESPACES'),
-    ...given('serviceAccount', serviceAccount, 'serviceAccounts', 'PAWL_K8S_SERVICE_ACCOUNTS'),
+    ...demandIfSet('namespace', namespace, 'namespaces', 'PAWL_K8S_NAMESPACES'),
+    ...demandIfSet('serviceAccount', serviceAccount, 'serviceAccounts', 'PAWL_K8S_SERVICE_ACCOUNTS'),
     ...Object.values(run?.secrets ?? {}).map(({ secret }) => ({ option: 'secrets', value: secret, ...secrets })),
     ...Object.values(secretFolders).map(value => ({ option: 'secretFolders', value, ...secrets })),
   ]
 }
 
-function given(option: string, value: string | undefined, rule: keyof PodRules, setting: string): Demand[] {
+function demandIfSet(option: string, value: string | undefined, rule: keyof PodRules, setting: string): Demand[] {
   return value === undefined ? [] : [{ option, value, rule, setting }]
 }
 

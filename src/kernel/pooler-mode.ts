@@ -1,6 +1,6 @@
 /**
- * Says whether a pooler that hands out connections per transaction stands before the PostgreSQL server. `none` is also right
- * for a pooler that hands out whole sessions.
+ * Whether the database URL leads to a pooler that assigns connections per transaction. `none` also fits a pooler that
+ * assigns whole sessions.
  */
 export const poolerModes = ['detect', 'transaction', 'none'] as const
 export type PoolerMode = (typeof poolerModes)[number]

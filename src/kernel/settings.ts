@@ -20,14 +20,19 @@ export interface TaskSettings {
   readonly softDeadlineSeconds: number | null
   /** Time from queueing until the task is overdue. Overdue tasks run before late ones. */
   readonly hardDeadlineSeconds: number | null
+  /** `exhausted`: a task without attempts left moves to the dead-letter queue. `never`: it fails. */
   readonly deadLetter: 'exhausted' | 'never'
   /** Failures per round before the task gives up, the first attempt included. */
   readonly attempts: number
   /** Lost leases per round; null: each loss counts as a failure, and `attempts` is the only budget. */
   readonly losses: number | null
+  /** The wait before the first retry. */
   readonly delaySeconds: number
+  /** Multiplies the wait before each further retry. */
   readonly factor: number
+  /** The longest wait before a retry. */
   readonly maxSeconds: number
+  /** Shortens each wait at random by up to half, so that tasks that failed together do not retry together. */
   readonly jitter: boolean
 }
 
@@ -83,6 +88,6 @@ const names = Object.keys(defaultSettings) as (keyof TaskSettings)[]
 /** Converts settings to their stored form: flat, and only those that were given. */
 export function flattenSettings(options: SettingsInput): Partial<TaskSettings> | undefined {
   const flat: Partial<TaskSettings> = { ...options, ...options.retry }
-  const given = names.filter(name => flat[name] !== undefined)
-  return given.length === 0 ? undefined : Object.fromEntries(given.map(name => [name, flat[name]]))
+  const present = names.filter(name => flat[name] !== undefined)
+  return present.length === 0 ? undefined : Object.fromEntries(present.map(name => [name, flat[name]]))
 }

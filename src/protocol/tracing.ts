@@ -1,6 +1,6 @@
 /**
- * Traces from whoever queues a task to the handler that does it, through OpenTelemetry's API. Where nobody has
- * registered a tracer, nothing is made and nothing is stored.
+ * Traces from the program that queues a task to the handler that runs it, through OpenTelemetry's API. If no tracer is
+ * registered, no span is created and nothing is stored.
  */
 import {
   context,
@@ -14,13 +14,13 @@ import {
   trace,
 } from '@opentelemetry/api'
 
-/** The tracer, if one is registered. What the API hands out before that would make spans for nobody. */
+/** The tracer, if one is registered. The API's placeholder does not count: its spans would be discarded. */
 export function tracer(): Tracer | undefined {
   const provider: TracerProvider & { getDelegateTracer?(name: string): Tracer | undefined } = trace.getTracerProvider()
   return provider.getDelegateTracer === undefined ? provider.getTracer('pawl') : provider.getDelegateTracer('pawl')
 }
 
-/** Runs `work` in a new span, of which everything that it traces is a child; the span ends when the work does. */
+/** Runs `work` in a new span, which ends with it. Spans that it creates are children of this one. */
 export async function inSpan<T>(
   tracing: Tracer,
   name: string,
@@ -44,14 +44,14 @@ export function fail(span: Span, error: Error | { readonly name: string; message
   span.setStatus({ code: SpanStatusCode.ERROR, message: error.message })
 }
 
-/** As W3C writes it; undefined: the span belongs to nobody's trace. */
+/** The span as a W3C traceparent; undefined: the span is not recorded. */
 export function traceparentOf(span: Span): string | undefined {
   const { traceId, spanId, traceFlags } = span.spanContext()
   if (!isSpanContextValid(span.spanContext())) return undefined
   return `00-${traceId}-${spanId}-${traceFlags.toString(16).padStart(2, '0')}`
 }
 
-/** The span that a traceparent names; undefined: it names none. */
+/** The span of a traceparent; undefined: the text is not a valid traceparent. */
 export function spanContextOf(traceparent: string): SpanContext | undefined {
   const [, traceId = '', spanId = '', flags = '0'] = traceparent.split('-')
   const found = { traceId, spanId, traceFlags: Number.parseInt(flags, 16), isRemote: true }

@@ -29,8 +29,8 @@ test('a word that is like none is answered with none', () => {
 test('a word of many megabytes is compared with none, and told in short', () => {
   const long = 'x'.repeat(20_000_000)
   assert.equal(closestWord(long, options), undefined)
-  const told = (error: { details: { option: string } }) => error.details.option === `${'x'.repeat(100)}…`
-  assert.throws(() => checkOptions({ [long]: 1 }, {}, 'options'), told)
+  const isShortened = (error: { details: { option: string } }) => error.details.option === `${'x'.repeat(100)}…`
+  assert.throws(() => checkOptions({ [long]: 1 }, {}, 'options'), isShortened)
   assert.equal(faultOf(nested({}), { [long]: 1 }), `not have "${'x'.repeat(100)}…"`)
 })
 

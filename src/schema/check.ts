@@ -43,10 +43,10 @@ export function faultOf(field: Field, value: unknown): string | undefined {
   return field['~must'](value)
 }
 
-export function checkOptions(given: object, fields: Fields, where: string): void {
+export function checkOptions(input: object, fields: Fields, where: string): void {
   const checks = checksOf(fields)
-  for (const name of Object.keys(given)) {
-    const value = (given as Record<string, unknown>)[name]
+  for (const name of Object.keys(input)) {
+    const value = (input as Record<string, unknown>)[name]
     const check = checks.get(name)
     if (check === undefined) {
       const meant = closestWord(name, Object.keys(fields))

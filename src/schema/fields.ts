@@ -50,7 +50,10 @@ export const tracestate = text(512)
 const retryFields = {
   /** Maximum number of failures, including the first try. Default 3. */
   attempts: number({ from: 1, to: 1000, whole: true }),
-  /** Maximum number of lost workers; null: each counts as a failure, so that a task is tried `attempts` times in total. Default 3. */
+  /**
+   * Maximum number of lost workers; null: each counts as a failure, so that a task is tried `attempts` times in total.
+   * Default 3.
+   */
   losses: orNull(number({ from: 1, to: 1000, whole: true })),
   /** Default 0.5. */
   delaySeconds: number({ from: 0, to: year }),

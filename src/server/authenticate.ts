@@ -1,7 +1,7 @@
 /**
- * Authenticates requests. A server on a loopback address needs no keys, because whoever
- * reaches it controls the machine. But a web page in a browser on the machine reaches it too, so a request without a
- * key must not look like one from a page.
+ * Authenticates requests. A server on a loopback address needs no keys, because every client that can reach it runs on the
+ * same machine. But so does a browser with a web page of somebody else, so a request without a key must not look like
+ * one from a page.
  */
 import type { FastifyRequest } from 'fastify'
 import { Problem } from '../kernel/problem.ts'
@@ -10,13 +10,13 @@ import type { KeyView } from '../protocol/admin/admin.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    asker: Asker | null
+    identity: Identity | null
     /** The key was checked before the whole body had arrived. */
     isBodyLate: boolean
   }
 }
 
-export interface Asker {
+export interface Identity {
   /** The actor in events; undefined: the engine's default for the request. */
   readonly name: string | undefined
   /** Each of them grants its permissions. */
@@ -43,7 +43,7 @@ export interface KeyShown {
   readonly keyHeader?: string
 }
 
-export async function authenticate(keys: KeyRules, request: FastifyRequest, dialect?: KeyShown): Promise<Asker> {
+export async function authenticate(keys: KeyRules, request: FastifyRequest, dialect?: KeyShown): Promise<Identity> {
   const { secretIn = bearer, keyHeader = '' } = dialect ?? {}
   const { authorization, [keyHeader]: plain } = request.headers
   const secret = authorization === undefined ? plain?.toString() : secretIn(authorization)
@@ -58,7 +58,7 @@ export async function authenticate(keys: KeyRules, request: FastifyRequest, dial
 }
 
 export async function identify(keys: KeyRules, request: FastifyRequest, dialect?: KeyShown): Promise<void> {
-  request.asker = await authenticate(keys, request, dialect)
+  request.identity = await authenticate(keys, request, dialect)
   request.isBodyLate = !request.raw.complete
 }
 
@@ -68,7 +68,7 @@ export async function identify(keys: KeyRules, request: FastifyRequest, dialect?
  */
 export function checkKeyAgain(keys: KeyRules, dialect?: KeyShown) {
   return async (request: FastifyRequest): Promise<void> => {
-    const isKeyed = request.asker !== null && request.asker.holder !== ''
+    const isKeyed = request.identity !== null && request.identity.holder !== ''
     if (isKeyed && request.isBodyLate) await authenticate(keys, request, dialect)
   }
 }

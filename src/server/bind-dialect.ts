@@ -1,12 +1,12 @@
 /** Serves a dialect: its routes under their own root, its header for keys, and errors in its format. */
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { engineFor } from '../dialects/askers-engine.ts'
 import { type Answer, type Dialect, type DialectRoute, type Fault, good } from '../dialects/dialect.ts'
+import { engineFor } from '../dialects/dialect-engine.ts'
 import { openApiOf } from '../dialects/docs.ts'
 import type { Log } from '../engine/context.ts'
 import { demandPermission } from '../engine/queue-scope.ts'
 import { type Problem, problems } from '../kernel/problem.ts'
-import { type Asker, checkKeyAgain, identify, refusePages } from './authenticate.ts'
+import { checkKeyAgain, type Identity, identify, refusePages } from './authenticate.ts'
 import { callOf, type HttpInput, requireUnrevoked, type Served } from './bind.ts'
 import { streamTexts } from './event-stream.ts'
 import { logBug, missing, problemIn, setRetryAfter } from './problems.ts'
@@ -66,21 +66,21 @@ function bindRoute(scope: FastifyInstance, served: Served, dialect: Dialect, rou
       if (route.needs === null) return
       if (route.method === 'GET' && route.needs !== 'read') refusePages(request)
       await identify(keys, request, dialect)
-      demandPermission(request.asker!.roles, route.needs)
-      if (route.also !== undefined) demandPermission(request.asker!.roles, route.also)
+      demandPermission(request.identity!.roles, route.needs)
+      if (route.also !== undefined) demandPermission(request.identity!.roles, route.also)
     },
     preHandler: checkKeyAgain(keys, dialect),
     handler: (request, reply) =>
-      calls.answer(reply, request.asker?.holder ?? '', async signal => {
+      calls.answer(reply, request.identity?.holder ?? '', async signal => {
         const { params, query, body } = request as HttpInput
-        const asker = request.asker ?? nobody
-        const engine = engineFor(served, asker)
-        const input = { params, query, body, call: callOf(request, asker), lastEventId: lastIdIn(request) }
+        const identity = request.identity ?? nobody
+        const engine = engineFor(served, identity)
+        const input = { params, query, body, call: callOf(request, identity), lastEventId: lastIdIn(request) }
         const answer = await route.handle({ engine, root, heartbeatSeconds, settings, signal, ...input })
         requireUnrevoked(signal)
         // A HEAD gets the headers only: a stream may have no end.
         if (answer.stream === undefined || request.method === 'HEAD') return send(reply, answer)
-        return sendStream(reply, answer, answer.stream, streams.open(asker), signal)
+        return sendStream(reply, answer, answer.stream, streams.open(identity), signal)
       }),
   })
 }
@@ -102,7 +102,7 @@ async function sendStream(
 }
 
 /** The client of a route that needs no key. */
-const nobody: Asker = { name: undefined, roles: ['viewer'], queues: null, holder: '' }
+const nobody: Identity = { name: undefined, roles: ['viewer'], queues: null, holder: '' }
 
 function lastIdIn({ headers }: FastifyRequest): string | undefined {
   const last = headers['last-event-id']

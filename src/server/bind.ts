@@ -16,8 +16,8 @@ import type { OperationName } from '../protocol/operations.ts'
 import type { FeedQuery } from '../protocol/tasks/tasks.ts'
 import { checkOptions, type Fields, faultOf, isObject, type Schema } from '../schema/check.ts'
 import { traceparent } from '../schema/fields.ts'
-import { type Asker, checkKeyAgain, identify, type KeyRules } from './authenticate.ts'
-import { readAside } from './bodies.ts'
+import { checkKeyAgain, type Identity, identify, type KeyRules } from './authenticate.ts'
+import { parseSpecText } from './bodies.ts'
 import { answerWithStream, type Streams, wantsStream } from './event-stream.ts'
 
 export interface Served {
@@ -48,20 +48,20 @@ export function bind(app: FastifyInstance, served: Served, name: OperationName, 
     // Before the body is read: that of a stranger is not worth reading.
     async onRequest(request) {
       await identify(keys, request)
-      demandPermission(request.asker!.roles, operation.permission)
+      demandPermission(request.identity!.roles, operation.permission)
     },
     preHandler: checkKeyAgain(keys),
     handler: (request, reply) =>
-      calls.answer(reply, request.asker!.holder, async signal => {
-        const asker = request.asker!
+      calls.answer(reply, request.identity!.holder, async signal => {
+        const identity = request.identity!
         const caller: Caller = {
           context: engine.context,
-          queues: asker.queues,
-          holder: asker.holder,
+          queues: identity.queues,
+          holder: identity.holder,
           reports: served.reports,
         }
-        const args = readArguments(request as HttpInput, callOf(request, asker), signal)
-        if (operation.spec === 'job' && typeof args[0] === 'string') args[0] = await readAside(args[0])
+        const args = readArguments(request as HttpInput, callOf(request, identity), signal)
+        if (operation.spec === 'job' && typeof args[0] === 'string') args[0] = await parseSpecText(args[0])
         await demandScope(caller, operation, args)
         if (operation.streams === true && wantsStream(request)) {
           return answerWithStream(served, request, reply, args[0] as FeedQuery, signal)
@@ -76,7 +76,7 @@ export function bind(app: FastifyInstance, served: Served, name: OperationName, 
 }
 
 /** The actor and the idempotency key come from headers, so that no body can forge them. */
-export function callOf({ headers }: FastifyRequest, { name, holder }: Asker): Call {
+export function callOf({ headers }: FastifyRequest, { name, holder }: Identity): Call {
   const key = textIn(headers['idempotency-key'])
   const actor = [name, textIn(headers['pawl-actor'])].filter(Boolean).join('/')
   const trace = headers.traceparent

@@ -101,7 +101,7 @@ let waiting = 0
  * answers other requests. One text is parsed at a time, which limits the memory. A short text is returned unchanged:
  * the engine parses it.
  */
-export function readAside(text: string): Promise<unknown> {
+export function parseSpecText(text: string): Promise<unknown> {
   if (text.length <= shortText) return Promise.resolve(text)
   if (waiting >= mostWaiting) return Promise.reject(new Problem('SPECS_WAIT'))
   waiting += 1

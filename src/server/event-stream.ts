@@ -8,7 +8,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Engine } from '../engine/engine.ts'
 import { Problem } from '../kernel/problem.ts'
 import type { FeedEvent, FeedPage, FeedQuery } from '../protocol/tasks/tasks.ts'
-import type { Asker } from './authenticate.ts'
+import type { Identity } from './authenticate.ts'
 
 /** Events held in memory for each slow client: one page, as objects and as text. */
 const eventsPerPage = 50
@@ -38,7 +38,7 @@ export async function answerWithStream(
   // A client that reconnects continues after the last event that it saw, wherever the stream first began.
   const { latest: _, ...filter } = query
   const from = typeof last === 'string' && last !== '' ? { ...filter, cursor: last } : query
-  const close = served.streams.open(request.asker!)
+  const close = served.streams.open(request.identity!)
   try {
     // Once the stream begins, the framework no longer answers; before that it can still answer with a problem.
     await streamEvents(served, from, reply.raw, signal, () => reply.hijack())
@@ -142,7 +142,7 @@ export interface StreamLimits {
 
 export interface Streams {
   /** Reserves a place for a stream. Call the returned function to release it. */
-  open(asker: Pick<Asker, 'holder'>): () => void
+  open(identity: Pick<Identity, 'holder'>): () => void
 }
 
 /**

@@ -52,8 +52,8 @@ test('what the state machine document names is told, and every server on the dat
     'pawl_task_seconds_bucket{type="work",phase="run",le="0.001"}': 2,
     pawl_store_up: 1,
   }
-  const told = await Promise.all(Object.keys(expected).map(async figure => [figure, await figureOf(there, figure)]))
-  assert.deepEqual(Object.fromEntries(told), expected)
+  const figures = await Promise.all(Object.keys(expected).map(async figure => [figure, await figureOf(there, figure)]))
+  assert.deepEqual(Object.fromEntries(figures), expected)
   assert.ok((await figureOf(here, 'pawl_queue_oldest_due_seconds{queue="q"}'))! >= 1000)
   const buckets = [...text.matchAll(/phase="run",le="[^"]+"\} (\d+)/g)].map(([, n]) => Number(n))
   assert.deepEqual(

@@ -200,7 +200,7 @@ interface Series {
 }
 
 /** Every second bucket is reported, so that bounds grow by a factor of 2. */
-const told = Array.from({ length: 28 }, (_, index) => index * 2)
+const reportedBuckets = Array.from({ length: 28 }, (_, index) => index * 2)
 
 /** A histogram that was counted elsewhere. Values can only be added one by one to prom-client's own histograms. */
 function addHistogram(registry: Registry, name: string, help: string, read: () => readonly Series[]): void {
@@ -208,7 +208,7 @@ function addHistogram(registry: Registry, name: string, help: string, read: () =
     const upTo = (bucket: number) => counts.slice(0, bucket + 1).reduce((sum, n) => sum + (n ?? 0), 0)
     const total = upTo(counts.length)
     return [
-      ...told.map(bucket => ({
+      ...reportedBuckets.map(bucket => ({
         metricName: `${name}_bucket`,
         labels: { ...labels, le: upperSeconds(bucket) },
         value: upTo(bucket),

@@ -108,7 +108,7 @@ function makeApp(settings: Required<ServerOptions>, calls: Calls): FastifyInstan
     },
   })
   readBodies(app, settings)
-  app.decorateRequest('asker', null)
+  app.decorateRequest('identity', null)
   app.decorateRequest('isBodyLate', false)
   app.addHook('onRequest', async ({ raw }) => {
     if (calls.isEnding()) throw new Problem('SERVER_CLOSING')
@@ -182,7 +182,7 @@ function logRequests(app: FastifyInstance, log: Log): void {
       ms: Math.round(reply.elapsedTime * 1000) / 1000,
       requestId: request.id,
       ...(traceparent !== undefined && { traceparent }),
-      ...(request.asker?.name !== undefined && { key: request.asker.name }),
+      ...(request.identity?.name !== undefined && { key: request.identity.name }),
     })
   })
 }

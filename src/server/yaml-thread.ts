@@ -1,4 +1,4 @@
-/** The thread that parses a large spec for `readAside`. */
+/** The thread that parses a large spec for `parseSpecText`. */
 import { parentPort, workerData } from 'node:worker_threads'
 import { readYaml } from '../spec/read-yaml.ts'
 

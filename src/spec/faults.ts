@@ -59,12 +59,12 @@ const longestWord = 100
 const mostWords = 1000
 
 export function specInvalid(faults: readonly Fault[]): Problem {
-  const issues = faults.slice(0, mostIssues).map(told)
+  const issues = faults.slice(0, mostIssues).map(toIssue)
   const left = faults.length - issues.length
   return new Problem('SPEC_INVALID', { issues, ...(left > 0 && { more: left }) })
 }
 
-function told({ at, why, unknown }: Fault): Issue {
+function toIssue({ at, why, unknown }: Fault): Issue {
   if (unknown === undefined || unknown.word.length > longestWord) return { at, why }
   const meant = closestWord(unknown.word, unknown.known.slice(0, mostWords))
   return meant === undefined ? { at, why } : { at, why: `${why}; did you mean '${meant}'?`, didYouMean: meant }

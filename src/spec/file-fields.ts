@@ -53,6 +53,7 @@ const secretRef = nested({ secret: text(253), key: text(253), optional: oneOf([t
 const runFields = {
   /** Program and arguments, run without a shell. Inputs are in `$PAWL_IN`; outputs go to `$PAWL_OUT`. */
   command: listOf(anyText, 1000, 1),
+  /** Environment variables of the program. */
   env: mapOf(variable, 'a variable', anyText),
   /** Environment variables whose values come from the worker: from its environment or its folder of secrets. */
   secrets: mapOf(variable, 'a variable', secretRef),
@@ -136,7 +137,10 @@ const folder = nested({
   uri: folderUri,
   /** Instead of `uri`: the output files of an earlier stage. */
   stage: text(200),
-  /** `/`: the whole folder is one datum. `/*`: each of its entries is one. Or any glob, such as `/**\/*.csv`. Default `/*`. */
+  /**
+   * `/`: the whole folder is one datum. `/*`: each of its entries is one. Or any glob, such as `/**\/*.csv`. Default
+   * `/*`.
+   */
   glob: word,
 })
 /** A folder of input files, divided into data. */

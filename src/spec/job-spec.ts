@@ -126,7 +126,10 @@ const stageFields = {
   forEach: condition('list'),
   /** CEL expression over `input` and `stages` for the output of the stage. Such a stage has no tasks and ends at once. */
   gives: condition('anything'),
-  /** Type of its tasks. Not needed for a stage that is only a gate, or if the tasks added to an open stage name their type. */
+  /**
+   * Type of its tasks. Not needed for a stage that is only a gate, or if the tasks added to an open stage name their
+   * type.
+   */
   task: name,
   /** Default: the task type. */
   queue: name,
@@ -153,9 +156,15 @@ const stageFields = {
   taskMetadata: metadata,
   /** Its tasks are not claimed before this time. */
   runAt: exactMoment,
-  /** True: tasks can be added until the stage is sealed. `untilDone`: until all of its tasks, at least one, have ended. Default false. */
+  /**
+   * True: tasks can be added until the stage is sealed. `untilDone`: until all of its tasks, at least one, have ended.
+   * Default false.
+   */
   open: openness,
-  /** How many tasks may end without success, as a count or in percent. The stage is then partial instead of failed. Default none. */
+  /**
+   * How many tasks may end without success, as a count or in percent. The stage is then partial instead of failed.
+   * Default none.
+   */
   tolerate: nested(toleranceFields),
   /** False: let all tasks finish even if too many have already failed. Default true. */
   failFast: flag,
@@ -207,7 +216,10 @@ const jobFields = {
   tracestate,
   /** False: the job waits until it is started. Default true. */
   start: flag,
-  /** True: stages can be added until the job is sealed. `untilDone`: until all of its stages, at least one, have ended. Default false. */
+  /**
+   * True: stages can be added until the job is sealed. `untilDone`: until all of its stages, at least one, have ended.
+   * Default false.
+   */
   open: openness,
   /** Time limit from the start of the job. After it, the job is stopped and expires. Default: no limit. */
   deadlineSeconds: orNull(span),

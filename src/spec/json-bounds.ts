@@ -68,12 +68,12 @@ export class JsonBounds {
 
   #fault(): string | undefined {
     const values = this.#values + this.#containers
-    if (this.#containers > mostContainers) return `it contains more than ${told(mostContainers)} lists and objects`
-    if (this.#members > mostMembers) return `its objects have more than ${told(mostMembers)} members`
+    if (this.#containers > mostContainers) return `it contains more than ${grouped(mostContainers)} lists and objects`
+    if (this.#members > mostMembers) return `its objects have more than ${grouped(mostMembers)} members`
     if (this.#sequences.isExceeded)
-      return `its objects have more than ${told(mostSequences)} different sequences of names`
-    if (this.#texts.isExceeded) return `it contains more than ${told(mostTexts)} different short strings`
-    return values > mostValues ? `it contains more than ${told(mostValues)} values` : undefined
+      return `its objects have more than ${grouped(mostSequences)} different sequences of names`
+    if (this.#texts.isExceeded) return `it contains more than ${grouped(mostTexts)} different short strings`
+    return values > mostValues ? `it contains more than ${grouped(mostValues)} values` : undefined
   }
 
   #beginText(): void {
@@ -144,7 +144,7 @@ function mixed(hash: number, value: number): number {
   return Math.imul(product ^ (product >>> 15), 0x85ebca6b) ^ (product >>> 13)
 }
 
-const told = (count: number) => count.toLocaleString('en')
+const grouped = (count: number) => count.toLocaleString('en')
 
 /** Parses untrusted JSON. Throws an error with the reason if it must be refused. */
 export function parseBoundedJson(text: string): unknown {

@@ -53,13 +53,13 @@ test('a task that is called off aborts its handler with "cancelled", and ends as
 
 test('a handler that was faster than its cancel has succeeded', bounded, async t => {
   const { engine } = await fresh(t)
-  const told = latch()
+  const aborted = latch()
   const task = defineTask({
     type: 'work',
     ...short,
     handler: async (_: unknown, ctx: TaskContext) => {
-      ctx.signal.addEventListener('abort', () => told.open())
-      await told.opened
+      ctx.signal.addEventListener('abort', () => aborted.open())
+      await aborted.opened
       return 'finished all the same'
     },
   })
@@ -83,10 +83,10 @@ test('a task that waits in the buffer and is called off never begins', bounded, 
       await go.opened
     },
   })
-  const told = latch()
+  const aborted = latch()
   const port = faultyPort(engine, {
     losesAnswer: (_, { cancel }) => {
-      if (cancel.length > 0) setImmediate(told.open)
+      if (cancel.length > 0) setImmediate(aborted.open)
       return false
     },
   })
@@ -95,7 +95,7 @@ test('a task that waits in the buffer and is called off never begins', bounded, 
   const waiting = await engine.enqueue(task, 'waiting')
   await eventually('both are in hand', () => worker.inHand() === 2)
   await engine.cancel(waiting.id)
-  await told.opened
+  await aborted.opened
   go.open()
   assert.equal((await ended(engine, first.id)).state, 'succeeded')
   assert.equal((await ended(engine, waiting.id)).state, 'cancelled')
@@ -186,14 +186,14 @@ test('a handler that ignores its timeout does not keep its slot', bounded, async
 
 test('nor does one that ignores first its cancel and then its timeout', bounded, async t => {
   const { engine } = await fresh(t)
-  const told = latch()
+  const aborted = latch()
   const task = defineTask({
     type: 'work',
     ...short,
     timeoutSeconds: 3,
     handler: (hangs: unknown, ctx: TaskContext) => {
       if (hangs !== true) return 'done'
-      ctx.signal.addEventListener('abort', () => told.open())
+      ctx.signal.addEventListener('abort', () => aborted.open())
       return new Promise<never>(() => {})
     },
   })
@@ -201,7 +201,7 @@ test('nor does one that ignores first its cancel and then its timeout', bounded,
   const hanging = await engine.enqueue(task, true)
   await eventually('it is held', async () => (await engine.task(hanging.id)).owner !== null)
   await engine.cancel(hanging.id)
-  await told.opened
+  await aborted.opened
   const next = await engine.enqueue(task, false)
   assert.equal((await ended(engine, next.id)).output, 'done')
   assert.equal((await ended(engine, hanging.id)).state, 'cancelled')

@@ -33,8 +33,8 @@ interface TaskSpec<In, Out> extends TaskTypeOptions {
  * Defines a type of task: its payload, its handler, and how it is leased and retried.
  *
  * The handler's result is the output of the task, and the type of what `result()` returns. Without a schema, the payload
- * has the type that the handler gives it, and is not checked at run time. If the handler throws, the task is retried by its policy, unless the error is
- * `RetryIn`, `GiveUp`, `DeadLetter` or `Skip`.
+ * has the type that the handler gives it, and is not checked at run time. If the handler throws, the task is retried by
+ * its policy, unless the error is `RetryIn`, `GiveUp`, `DeadLetter` or `Skip`.
  *
  * @example
  * const resize = defineTask({

@@ -44,20 +44,20 @@ test('a cancel is soft until its grace is over, and then the hard signal says so
   // A pending grace period does not keep the process alive, but a worker does.
   const alive = setInterval(() => {}, 1000)
   t.after(() => clearInterval(alive))
-  const heard: string[] = []
+  const aborts: string[] = []
   const settled = runAttempt(
     one,
     async (_, ctx: TaskContext) => {
-      const soft = once(ctx.signal, 'abort').then(() => heard.push(`soft, hard: ${ctx.hardSignal.aborted}`))
+      const soft = once(ctx.signal, 'abort').then(() => aborts.push(`soft, hard: ${ctx.hardSignal.aborted}`))
       await Promise.all([soft, once(ctx.hardSignal, 'abort')])
-      heard.push(`hard: ${(ctx.hardSignal.reason as Interrupted).reason}`)
+      aborts.push(`hard: ${(ctx.hardSignal.reason as Interrupted).reason}`)
       throw ctx.hardSignal.reason
     },
     noCalls,
   )
   interrupt(one, 'cancelled', 0.05)
   assert.equal((await settled).outcome, 'cancelled')
-  assert.deepEqual(heard, ['soft, hard: false', 'hard: cancelled'])
+  assert.deepEqual(aborts, ['soft, hard: false', 'hard: cancelled'])
 })
 
 for (const reason of ['lease-lost', 'timeout', 'shutdown'] as const) {

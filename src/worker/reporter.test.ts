@@ -224,32 +224,32 @@ test(
 test('a report that is abandoned when the worker stops is logged, and not taken for acknowledged', bounded, async t => {
   const { engine } = await fresh(t)
   const { task } = counting()
-  const told: Record<string, unknown>[] = []
-  const log = (word: string, facts: Record<string, unknown>) => void told.push({ word, ...facts })
+  const logged: Record<string, unknown>[] = []
+  const log = (word: string, facts: Record<string, unknown>) => void logged.push({ word, ...facts })
   const port = faultyPort(engine, { losesRequest: reports })
   const { id } = await engine.enqueue(task, 1, { correlationId: 'order-7' })
   const worker = startWorker(port, [task], { ...hurried, log })
   await eventually('a report was lost', () => port.asked.some(reports))
   await worker.stop(0)
-  const abandoned = told.filter(({ word }) => word === 'report.abandoned')
+  const abandoned = logged.filter(({ word }) => word === 'report.abandoned')
   assert.deepEqual(abandoned, [
     { word: 'report.abandoned', id, epoch: 1, outcome: 'succeeded', correlationId: 'order-7', worker: worker.name },
   ])
-  assert.equal(told.find(({ word }) => word === 'worker.stopped')?.leftBehind, 1)
+  assert.equal(logged.find(({ word }) => word === 'worker.stopped')?.leftBehind, 1)
   assert.equal((await engine.task(id)).epoch, 1)
 })
 
 test('what a worker says of a refused task names its correlation', bounded, async t => {
   const { engine } = await fresh(t, { maxPayloadBytes: 1000 })
-  const told: unknown[] = []
+  const logged: unknown[] = []
   const large = defineTask({ type: 'work', retry: { attempts: 1 }, handler: () => 'x'.repeat(5000) })
   const log = (word: string, { id, correlationId }: Record<string, unknown>) => {
-    if (word === 'task.refused') told.push([word, id, correlationId])
+    if (word === 'task.refused') logged.push([word, id, correlationId])
   }
   await using _worker = startWorker(engine, [large], { log })
   const { id } = await engine.enqueue(large, null, { correlationId: 'order-7' })
   await ended(engine, id)
-  assert.deepEqual(told, [['task.refused', id, 'order-7']])
+  assert.deepEqual(logged, [['task.refused', id, 'order-7']])
 })
 
 test('results that the engine cannot take together are sent apart, and none is lost', bounded, async t => {

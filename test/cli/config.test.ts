@@ -1,4 +1,4 @@
-/** Settings: one table, four sources, and no value whose origin is a riddle. */
+/** Settings: one table, four sources, and the source of each value is shown. */
 import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -131,11 +131,11 @@ test('a server serves the dialects that it is told to, all if it is told so, and
 })
 
 test('how long a silent worker keeps its datum can be set, and a value that no lease may have is refused', () => {
-  const told = (seconds: string) =>
+  const leaseSecondsFrom = (seconds: string) =>
     dialectsOf(resolveSettings({ flags: {}, env: { PAWL_FALCONERI_LEASE_SECONDS: seconds }, file: undefined }))
       .falconeriLeaseSeconds
-  assert.deepEqual([told(''), told('600')], [86_400, 600])
-  assert.throws(() => told('1'), { code: 'OPTION_INVALID', message: /PAWL_FALCONERI_LEASE_SECONDS/ })
+  assert.deepEqual([leaseSecondsFrom(''), leaseSecondsFrom('600')], [86_400, 600])
+  assert.throws(() => leaseSecondsFrom('1'), { code: 'OPTION_INVALID', message: /PAWL_FALCONERI_LEASE_SECONDS/ })
 })
 
 test('the largest bodies can be set, and more than a text can hold is refused', () => {

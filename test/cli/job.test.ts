@@ -1,4 +1,4 @@
-/** Jobs from the command line, against a real server: what is shown, and what scripts can go by. */
+/** Jobs from the command line, against a real server: the output, and the exit codes for scripts. */
 import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'

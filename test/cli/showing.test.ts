@@ -12,7 +12,7 @@ import { eventually } from '../harness/eventually.ts'
 import { served } from '../harness/served.ts'
 
 const bounded = { timeout: 600_000 }
-// biome-ignore lint/suspicious/noControlCharactersInRegex: it is what must not be in there
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the output must not contain these
 const raw = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202a-\u202e]/
 
 /** Runs a command in this process on a terminal of that width. */
@@ -112,7 +112,7 @@ test('colours are for terminals, and not for those who do not want them', bounde
   const { server, engine } = await served(t)
   await engine.submit({ name: 'j', stages: [{ name: 'a', task: 'a' }] })
   const args = ['job', 'list', '--server', server.url]
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: this is what a colour is
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the escape sequences of colours
   const colour = /\u001b\[\d+m/
   assert.match((await onTerminal(args, 80)).out, colour)
   assert.doesNotMatch((await onTerminal(args, 80, { NO_COLOR: '1' })).out, colour)

@@ -1,4 +1,4 @@
-/** Jobs with files from the command line: where relative URIs begin, and pipelines of others. */
+/** Jobs with files from the command line: the base of relative URIs, and pipeline specs of other systems. */
 import assert from 'node:assert/strict'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'

@@ -11,7 +11,7 @@ import { served } from '../harness/served.ts'
 
 const bounded = { timeout: 600_000 }
 
-const mistakes: readonly (readonly [typed: string, told: RegExp])[] = [
+const mistakes: readonly (readonly [typed: string, message: RegExp])[] = [
   ['jbo list', /There is no command "pawl jbo list"\. Did you mean "pawl job"\?/],
   ['job', /pawl job requires a subcommand\. Commands: pawl job run, pawl job list, pawl job describe/],
   ['job lst', /There is no command "pawl job lst"\. Did you mean "pawl job list"\?/],
@@ -31,10 +31,10 @@ const mistakes: readonly (readonly [typed: string, told: RegExp])[] = [
 
 test('every mistake in what is typed ends with 2 and says what was meant', bounded, async t => {
   const pawl = await cli(t)
-  for (const [typed, told] of mistakes) {
+  for (const [typed, message] of mistakes) {
     const { code, out, err } = await pawl.run(typed.split(' '))
     assert.deepEqual([typed, code, out], [typed, 2, ''])
-    assert.match(err, told)
+    assert.match(err, message)
     assert.doesNotMatch(err, /\n {4}at /, `${typed}: no stack`)
   }
 })

@@ -1,4 +1,4 @@
-/** `pawl up`, and so `npm start`: what a newcomer sees first, and what must be there the next morning. */
+/** `pawl up`, which `npm start` runs: the first impression, and data that is still there after a restart. */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
@@ -18,10 +18,10 @@ import type { Program } from '../harness/program.ts'
 
 /** The embedded store takes a second to open, and on a busy machine many. */
 const bounded = { timeout: 590_000 }
-// biome-ignore lint/suspicious/noControlCharactersInRegex: it is what a plain text must not hold
+// biome-ignore lint/suspicious/noControlCharactersInRegex: plain text must not contain these
 const escapes = /\u001b/
 
-/** Starts it on a free port; `url` is where it says that it serves. */
+/** Starts it on a free port. `url`: the address that it prints. */
 async function up(pawl: Cli, args: readonly string[] = []): Promise<{ program: Program<string>; url: string }> {
   const program = pawl.start(['up', '--port', '0', ...args])
   const line = await program.printed('where it serves', printed => printed.startsWith('Pawl is running at http'))

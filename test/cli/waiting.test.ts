@@ -12,7 +12,7 @@ import type { Program } from '../harness/program.ts'
 
 const bounded = { timeout: 600_000 }
 
-/** A server that can be away for a while, and comes back under its address. */
+/** A server that can be stopped for a while, and restarted at the same address. */
 async function place(t: TestContext, run: Fresh) {
   let server = await startServer(run.engine, { port: 0 })
   t.after(() => server.close())
@@ -119,7 +119,7 @@ test('events tail -n 0 -f shows what is committed from then on, and misses none 
   const { events } = operations
   t.mock.method(operations, 'events', async (...ask: Parameters<typeof events>) => {
     const page = await events(...ask)
-    // Committed right behind the look for the end, before its answer is even sent.
+    // Committed right after the check for the end, before its answer is sent.
     if (asked.push(ask) === 1) await run.engine.enqueue('right behind', null)
     return page
   })

@@ -1,4 +1,4 @@
-/** The key of a worker that runs commands: a command runs as the same user, and must not find the key by looking around. */
+/** The key of a worker that runs commands: commands run as the same user, and must not be able to read it. */
 import assert from 'node:assert/strict'
 import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -91,7 +91,7 @@ test('a file that holds no key, or cannot be deleted, stops the worker before it
 test('a command cannot open its worker to a debugger, which would tell it the key', onLinux, async t => {
   const { engine, secret, pawl, words } = await behindKeys(t)
   const program = pawl.start(words, { env: { PAWL_KEY: secret } })
-  // While the second command runs, a debugger has had the time to say that it listens.
+  // While the second command runs, a debugger would have printed that it listens.
   for (const text of ['kill -USR1 $PPID', 'sleep 0.5']) {
     const { id } = await engine.enqueue('command', { run: { command: ['sh', '-c', text] } })
     assert.equal((await ended(engine, id)).state, 'succeeded')

@@ -1,4 +1,4 @@
-/** `pawl worker lost`: whoever sees that a worker has died says so, and its work goes on. */
+/** `pawl worker lost`: an operator declares a worker dead, and its tasks are retried. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { cli } from '../harness/cli.ts'

@@ -19,7 +19,7 @@ test('the curl examples of the protocol page answer what the page says', { skip 
   const { server } = await served(t)
   const examples = [...page.matchAll(/```sh\n(.*?)```\s+```json\n(.*?)```/gs)]
   assert.ok(examples.length >= 5, 'the examples are there')
-  // One shell for all, for the later ones use what the earlier ones learned.
+  // One shell for all of them, because later examples use variables of earlier ones.
   const mark = '---- the next example ----'
   const script = examples.map(([, code]) => code).join(`\necho; echo '${mark}'\n`)
   const { stdout } = await promisify(execFile)('sh', ['-eu', '-c', script], {

@@ -1,4 +1,4 @@
-/** The suite itself: what it does with programs that are no workers, and what it leaves behind. */
+/** The suite itself: programs that are not workers, and processes that must not be left behind. */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
@@ -40,7 +40,7 @@ test('a suite that is stopped ends its workers and says that it was stopped', as
   await eventually('its child is gone', () => !isAlive(childPid()))
 })
 
-/** It says nothing to anybody, does not heed SIGTERM, and has a child. */
+/** A program that sends nothing, ignores SIGTERM, and has a child process. */
 function hangingProgram(t: TestContext) {
   const folder = mkdtempSync(join(tmpdir(), 'pawl-hanging-'))
   t.after(() => rmSync(folder, { recursive: true }))

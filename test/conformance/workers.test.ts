@@ -1,4 +1,4 @@
-/** The workers that we hand out keep the protocol: in Python, in sh, and our own. */
+/** The workers that we publish follow the protocol: in Python, in sh, and in TypeScript. */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
@@ -32,7 +32,7 @@ async function conforms(worker: string, where: { database?: string } = {}): Prom
   )
 }
 
-/** Says which program this machine lacks; false: none. */
+/** The reason to skip: a missing program. False: nothing is missing. */
 function without(...programs: readonly string[]): string | false {
   const missing = programs.filter(name => spawnSync(name, ['--version']).error !== undefined)
   return missing.length > 0 && `this machine has no ${missing.join(' and no ')}`

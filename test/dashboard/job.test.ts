@@ -65,8 +65,8 @@ inBrowser(
     await page.getByRole('status').getByText('attempt 2 by bob: succeeded').waitFor()
     await page.getByRole('link', { name: 'Jobs' }).click()
     await page.getByRole('heading', { name: 'Jobs' }).waitFor()
-    const heard = await page.evaluate('document.activeElement?.textContent')
-    assert.equal(heard, 'Jobs', 'the page that one comes to is read out')
+    const focused = await page.evaluate('document.activeElement?.textContent')
+    assert.equal(focused, 'Jobs', 'the page that one comes to is read out')
   },
 )
 

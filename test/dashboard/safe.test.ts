@@ -49,9 +49,9 @@ inBrowser(
 
 /** Finds control characters in the text, the accessible names and the title of the tab. */
 async function hiddenIn(page: Page): Promise<string[]> {
-  const told = (await page.evaluate(`[document.title, document.body.innerText,
+  const shown = (await page.evaluate(`[document.title, document.body.innerText,
     ...[...document.querySelectorAll('[title],[aria-label]')].map(one => one.title + one.ariaLabel)].join()`)) as string
-  return ['\u001b', '\u0007', '\u202e'].filter(one => told.includes(one))
+  return ['\u001b', '\u0007', '\u202e'].filter(one => shown.includes(one))
 }
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
@@ -108,8 +108,8 @@ for (const [theme, context] of Object.entries(themes)) {
         await page.evaluate(axe)
         const { violations } = (await page.evaluate('axe.run()')) as { violations: Finding[] }
         const serious = violations.filter(({ impact }) => impact === 'serious' || impact === 'critical')
-        const told = serious.map(({ id, nodes }) => [id, nodes[0]!.html, nodes[0]!.failureSummary])
-        assert.deepEqual(told, [], path)
+        const summary = serious.map(({ id, nodes }) => [id, nodes[0]!.html, nodes[0]!.failureSummary])
+        assert.deepEqual(summary, [], path)
         const wide = 'document.documentElement.scrollWidth > document.documentElement.clientWidth'
         assert.equal(await page.evaluate(wide), false, `${path} is wider than its window`)
       }

@@ -5,7 +5,10 @@ import { type DialectName, dialectNames } from '../../src/protocol/dialects.ts'
 import type { Served } from '../harness/served.ts'
 import { type Entity, type Seen, wordsFor } from './words-of-seeds.ts'
 
-/** One way to read an entity: its path, and its state in the answer. Without a path: Pawl's own view with the dialect's words. */
+/**
+ * One way to read an entity: its path, and its state in the answer. Without a path: Pawl's own view with the dialect's
+ * words.
+ */
 interface Reading {
   readonly dialect: DialectName
   readonly entity: Entity
@@ -65,12 +68,12 @@ export interface Watch {
   /** The Pawl states that were seen, such as `task running`. */
   readonly states: ReadonlySet<string>
   /** The events of the feed, as `entity id seq`. */
-  readonly told: ReadonlySet<string>
+  readonly seenEvents: ReadonlySet<string>
 }
 
 export async function watch({ engine, request }: Served): Promise<Watch> {
   const states = new Set<string>()
-  const told = new Set<string>()
+  const seenEvents = new Set<string>()
   let { next: cursor } = await engine.events({ latest: 0 })
   const own = { job: engine.job, stage: engine.stage, task: engine.task } as Record<
     Entity,
@@ -109,11 +112,11 @@ export async function watch({ engine, request }: Served): Promise<Watch> {
       more = page.more
       for (const { entity, entityId, seq } of page.items) {
         if (entity !== 'artifact') await at(entity, entityId)
-        told.add(`${entity} ${entityId} ${seq}`)
+        seenEvents.add(`${entity} ${entityId} ${seq}`)
       }
     }
   }
-  return { at, states, told, follow: inTurn(follow) }
+  return { at, states, seenEvents, follow: inTurn(follow) }
 }
 
 /** Calls run one after the other, because they share one cursor. */

@@ -55,7 +55,7 @@ export interface Answer<Body> {
 }
 
 /** The body of an error, and of a successful change. */
-export interface Told {
+export interface Message {
   readonly message?: string
   readonly code: string
 }
@@ -93,7 +93,7 @@ export function jobnikClient(url: string, { patienceSeconds = 0 } = {}) {
       await sleep(pauseMs)
     }
   }
-  const ask = async <Body = Told>(method: string, path: string, body?: unknown): Promise<Answer<Body>> => {
+  const ask = async <Body = Message>(method: string, path: string, body?: unknown): Promise<Answer<Body>> => {
     const response = await send(method, path, body)
     const text = await response.text()
     return { status: response.status, headers: response.headers, body: text === '' ? undefined : JSON.parse(text) }
@@ -101,7 +101,7 @@ export function jobnikClient(url: string, { patienceSeconds = 0 } = {}) {
   const want = async <Body>(method: string, path: string, body?: unknown): Promise<Body> => {
     const answer = await ask<Body>(method, path, body)
     if (answer.status < 300) return answer.body
-    throw new Refusal(answer.status, (answer.body as Told).code, `${method} ${path}`)
+    throw new Refusal(answer.status, (answer.body as Message).code, `${method} ${path}`)
   }
   return {
     url,
@@ -121,9 +121,9 @@ export function jobnikClient(url: string, { patienceSeconds = 0 } = {}) {
       const { status, body } = await ask<JobnikTask>('PATCH', `/v1/stages/${encodeURIComponent(type)}/tasks/dequeue`)
       if (status === 404) return null
       if (status === 200) return body
-      throw new Refusal(status, (body as unknown as Told).code, `dequeue ${type}`)
+      throw new Refusal(status, (body as unknown as Message).code, `dequeue ${type}`)
     },
-    report: (id: string, status: string) => ask<JobnikTask & Told>('PUT', `/v1/tasks/${id}/status`, { status }),
+    report: (id: string, status: string) => ask<JobnikTask & Message>('PUT', `/v1/tasks/${id}/status`, { status }),
   }
 }
 

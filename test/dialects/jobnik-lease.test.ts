@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { rescue } from '../../src/babysitter/rescue.ts'
-import { engineFor } from '../../src/dialects/askers-engine.ts'
 import type { Call } from '../../src/dialects/dialect.ts'
+import { engineFor } from '../../src/dialects/dialect-engine.ts'
 import { taskRoutes } from '../../src/dialects/jobnik/task-routes.ts'
 import type { Engine } from '../../src/engine/engine.ts'
 import { mergedReports } from '../../src/engine/tasks/merge-reports.ts'
-import type { Asker } from '../../src/server/authenticate.ts'
+import type { Identity } from '../../src/server/authenticate.ts'
 import type { ServerOptions } from '../../src/server/options.ts'
 import { begin, jobnikServed, oneStage, someType } from './jobnik-in.ts'
 
@@ -78,13 +78,13 @@ test('a stage that is added to a job of Pawl’s own has Jobnik’s lease, so th
   assert.equal(await jobnik.dequeue(type), null)
 })
 
-const asker: Asker = { name: undefined, roles: ['worker'], queues: null, holder: '' }
+const identity: Identity = { name: undefined, roles: ['worker'], queues: null, holder: '' }
 
 /** A dequeue whose client disconnects before the task is found. */
 function dequeueAndHangUp(engine: Engine, type: string, call: Call = {}) {
   const dequeue = taskRoutes.find(({ path }) => path.endsWith('/dequeue'))!
   return dequeue.handle({
-    engine: engineFor({ engine, reports: mergedReports(engine.context) }, asker),
+    engine: engineFor({ engine, reports: mergedReports(engine.context) }, identity),
     params: { type },
     query: {},
     body: undefined,

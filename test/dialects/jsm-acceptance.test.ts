@@ -74,9 +74,9 @@ test(
     let events = 0
     await inParallel(12, async n => {
       for (const id of ids.filter((_, index) => index % 12 === n)) {
-        const told = await run.jsm.events(id)
-        checkStory(told, ends.get(id)!)
-        events += transitionsIn(told).length
+        const history = await run.jsm.events(id)
+        checkStory(history, ends.get(id)!)
+        events += transitionsIn(history).length
       }
     })
     assert.equal(events, transitions)
@@ -86,7 +86,10 @@ test(
 const ranks: Readonly<Record<string, number>> = { queued: 0, assigned: 1, running: 2 }
 const rankOf = (state: string) => ranks[state] ?? 3
 
-/** Each event starts in the state in which the previous one ended. Within an epoch none leads back, except the return to the queue. */
+/**
+ * Each event starts in the state in which the previous one ended. Within an epoch none leads back, except the return to
+ * the queue.
+ */
 function checkStory(events: readonly Event[], end: string): void {
   const moves = events.filter(({ payload: { from, to } }) => from !== to).map(({ payload }) => payload)
   assert.deepEqual([moves[0]!.from, moves[0]!.to, moves.at(-1)!.to], [null, 'queued', end])

@@ -14,7 +14,10 @@ const bounded = { timeout: 600_000 }
 const jobs = 90
 const workers = 6
 
-/** The outcome of each job: every third fails once, some permanently, and some succeed only after an operator retries them. */
+/**
+ * The outcome of each job: every third fails once, some permanently, and some succeed only after an operator retries
+ * them.
+ */
 interface Plan {
   readonly n: number
   readonly ends: State

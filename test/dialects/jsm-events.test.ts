@@ -37,8 +37,8 @@ test('events of all jobs are found by type and time, as they stand in the story 
   }
   const stories = await Promise.all(ids.map(id => jsm.events(id)))
   const all = await eventually('all is told', async () => {
-    const told = await eventsWith({ limit: '2' })
-    return told.length === stories.flat().length && told
+    const found = await eventsWith({ limit: '2' })
+    return found.length === stories.flat().length && found
   })
   for (const [index, id] of ids.entries()) {
     assert.deepEqual(
@@ -78,8 +78,8 @@ test('job_compensated has the fields of the document’s schema, and is found by
     await jsm.say(job!.id, end, { worker: 'w', ...failure })
   }
   const [event] = await eventually('it is told', async () => {
-    const told = await eventsWith({ type: 'job_compensated' })
-    return told.length > 0 && told
+    const found = await eventsWith({ type: 'job_compensated' })
+    return found.length > 0 && found
   })
   const { id: eventId, ts, ...rest } = event!
   assert.deepEqual(Object.keys(event!).sort(), schema)

@@ -1,4 +1,7 @@
-/** The two transition tables of Job State Machine v1, through its own routes: every allowed and every forbidden transition. */
+/**
+ * The two transition tables of Job State Machine v1, through its own routes: every allowed and every forbidden
+ * transition.
+ */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { rescue } from '../../src/babysitter/rescue.ts'
@@ -162,7 +165,7 @@ const bodies: Record<Request, object> = {
 }
 /** A report that its sender repeats gets the same answer. */
 const repeated: readonly string[] = ['running start', 'succeeded succeed', 'failed fail']
-/** The job was taken from its worker, which is told so. */
+/** The job was taken from its worker, and the answer says so. */
 const taken: readonly State[] = ['cancelled', 'dead_lettered']
 const operators: readonly Request[] = ['cancel', 'dead_letter']
 

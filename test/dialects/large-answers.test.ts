@@ -6,7 +6,7 @@ import { run as operations } from '../../src/engine/operations.ts'
 import { eventually } from '../harness/eventually.ts'
 import { healthyWhile } from '../harness/healthy-while.ts'
 import { type Served, served } from '../harness/served.ts'
-import { type Job, pipelineClient, type Told } from './pipeline-client.ts'
+import { type Job, pipelineClient, type StreamEvent } from './pipeline-client.ts'
 
 const limits = { timeout: 600_000 }
 const longestTurn = 1000
@@ -41,16 +41,16 @@ async function measuredStages({ engine, sync }: Served, metrics: readonly object
 test('a stream names each of many stages once, and in each event those that ended last', limits, async t => {
   const run = await served(t)
   const id = await skippedStages(run, 150)
-  const told: Told[] = []
+  const events: StreamEvent[] = []
   for await (const one of pipelineClient(run.server.url).follow(`/dialects/pipeline/v1/pipeline/jobs/${id}/stream`)) {
-    told.push(one)
+    events.push(one)
   }
-  const progressed = told.filter(({ event }) => event === 'stage_progress')
+  const progressed = events.filter(({ event }) => event === 'stage_progress')
   const sizes = progressed.map(({ data }) => Object.keys(data.progress as object).length)
   assert.deepEqual(new Set(progressed.map(({ data }) => data.stage)).size, 150)
   assert.deepEqual([sizes[0], sizes[49], Math.max(...sizes)], [1, 50, 100])
   for (const { data } of progressed) assert.ok(Object.hasOwn(data.progress as object, data.stage as string))
-  const end = told.at(-1)!
+  const end = events.at(-1)!
   assert.deepEqual([end.event, Object.keys(end.data.stage_progress as object).length], ['job_complete', 150])
 })
 

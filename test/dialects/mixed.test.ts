@@ -58,10 +58,11 @@ async function checkAll(run: Served, seen: Watch, id: string, wanted: readonly s
   )
   await eventually('the feed has told all', async () => {
     await seen.follow()
-    return ends.every(one => seen.told.has(`${one.entity} ${one.id} ${one.seq}`))
+    return ends.every(one => seen.seenEvents.has(`${one.entity} ${one.id} ${one.seq}`))
   })
   for (const { entity, id, seq } of ends) {
-    for (let n = 1; n <= seq; n++) assert.ok(seen.told.has(`${entity} ${id} ${n}`), `event ${n} of ${entity} ${id}`)
+    for (let n = 1; n <= seq; n++)
+      assert.ok(seen.seenEvents.has(`${entity} ${id} ${n}`), `event ${n} of ${entity} ${id}`)
   }
   assert.deepEqual(
     wanted.filter(state => !seen.states.has(state)),
@@ -198,13 +199,13 @@ test('the feed tells the same events in every vocabulary, in the same order, and
       isOver = true
     }),
   ])
-  const told = async (api: Pick<PawlApi, 'events'>) => (await api.events({})).items as readonly Told[]
+  const readEvents = async (api: Pick<PawlApi, 'events'>) => (await api.events({})).items as readonly WordedEvent[]
   const ours = await eventually('all is told', async () => {
-    const items = await told(run.client)
+    const items = await readEvents(run.client)
     return items.at(-1)?.type === 'job.succeeded' && items
   })
   for (const dialect of dialectNames) {
-    const theirs = await told(inVocabulary(run.client, dialect))
+    const theirs = await readEvents(inVocabulary(run.client, dialect))
     assert.deepEqual(
       theirs.map(event => event.id),
       ours.map(event => event.id),
@@ -217,7 +218,7 @@ test('the feed tells the same events in every vocabulary, in the same order, and
   }
 })
 
-interface Told {
+interface WordedEvent {
   readonly id: string
   readonly type: string
   readonly entity: Entity

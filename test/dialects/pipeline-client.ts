@@ -27,7 +27,7 @@ export interface Started {
   readonly stream_url: string
 }
 
-export interface Told {
+export interface StreamEvent {
   readonly id: string
   readonly event: string
   readonly data: Record<string, unknown>
@@ -61,7 +61,7 @@ export function pipelineClient(
     cancel: (id: string) =>
       ask<{ cancelled: boolean; message?: string; reason?: string }>('POST', `${jobs}/${id}/cancel`),
     /** The events of a stream after the last seen one, until the server ends it or the signal aborts. */
-    async *follow(url: string, last?: string, signal?: AbortSignal): AsyncGenerator<Told, void, void> {
+    async *follow(url: string, last?: string, signal?: AbortSignal): AsyncGenerator<StreamEvent, void, void> {
       const resumed: Record<string, string> = last === undefined ? {} : { 'last-event-id': last }
       const response = await fetch(`${at}${url}`, {
         headers: { accept: 'text/event-stream', ...headers, ...resumed },

@@ -8,7 +8,7 @@ import { eventually } from '../harness/eventually.ts'
 import { freePort } from '../harness/free-port.ts'
 import { fresh } from '../harness/fresh.ts'
 import { type Program, startProgram } from '../harness/program.ts'
-import { type PipelineClient, pipelineClient, type Told } from './pipeline-client.ts'
+import { type PipelineClient, pipelineClient, type StreamEvent } from './pipeline-client.ts'
 import { stageNames, stubs } from './pipeline-rig.ts'
 
 const bounded = { timeout: 600_000 }
@@ -37,10 +37,10 @@ async function mortal(t: TestContext) {
 }
 
 /** Reconnects whenever it is cut off, until the last event. */
-async function followToTheEnd(api: PipelineClient, url: string, heard: Told[]): Promise<void> {
-  while (heard.at(-1)?.event !== 'job_complete') {
+async function followToTheEnd(api: PipelineClient, url: string, events: StreamEvent[]): Promise<void> {
+  while (events.at(-1)?.event !== 'job_complete') {
     try {
-      for await (const told of api.follow(url, heard.at(-1)?.id)) heard.push(told)
+      for await (const event of api.follow(url, events.at(-1)?.id)) events.push(event)
     } catch {
       // The server is down: like an EventSource, the client reconnects a little later.
     }
@@ -58,8 +58,8 @@ test('a run is started, followed and asked after while the server is killed twic
   work(connect({ server, patienceSeconds: 120 }))
   const config = { enable_evaluation: true, enable_auto_optimize: true }
   const run = await start(api, config, { classify: 'hold', evaluation: 'hold' })
-  const heard: Told[] = []
-  const listening = followToTheEnd(api, run.started.stream_url, heard)
+  const events: StreamEvent[] = []
+  const listening = followToTheEnd(api, run.started.stream_url, events)
 
   await run.held('classify')
   await kill()
@@ -80,10 +80,10 @@ test('a run is started, followed and asked after while the server is killed twic
   assert.deepEqual([job.status, job.errors], ['completed', []])
   assert.deepEqual([...new Set(run.ran())], [...stageNames])
   assert.deepEqual(
-    heard.map(({ event, data }) => `${event} ${data.stage ?? data.status}`),
+    events.map(({ event, data }) => `${event} ${data.stage ?? data.status}`),
     [...stageNames.flatMap(name => [`stage_start ${name}`, `stage_progress ${name}`]), 'job_complete completed'],
   )
-  assert.deepEqual(heard.at(-1)?.data.stage_progress, job.stage_progress)
+  assert.deepEqual(events.at(-1)?.data.stage_progress, job.stage_progress)
 })
 
 test('a run that was started before the server was killed can be called off after', {

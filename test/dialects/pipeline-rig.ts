@@ -1,4 +1,7 @@
-/** A server, and a worker with stub handlers for the stages of the default pipeline. The request decides their behaviour. */
+/**
+ * A server, and a worker with stub handlers for the stages of the default pipeline. The request decides their
+ * behaviour.
+ */
 import type { TestContext } from 'node:test'
 import type { SyncPort } from '../../src/protocol/tasks/sync.ts'
 import { defineTask, Skip, startWorker, type Task, type Worker } from '../../src/worker/index.ts'
@@ -62,10 +65,10 @@ export function stubs(t: TestContext): Stubs {
         if (doing === 'hold' || doing.startsWith('persist')) {
           const { begun, go } = latchOf(config.token, name)
           begun.open()
-          const told = new Promise<never>((_, stop) => {
+          const stopped = new Promise<never>((_, stop) => {
             if (doing === 'hold') signal.addEventListener('abort', () => stop(signal.reason))
           })
-          await Promise.race([go.opened, told])
+          await Promise.race([go.opened, stopped])
         }
         if (doing.endsWith('partial')) {
           return { status: 'partial', metrics: { total: 2, failed: 1 }, errors: [`${name} left one out`] }

@@ -7,22 +7,22 @@ import { run as operations } from '../../src/engine/operations.ts'
 import { Problem } from '../../src/kernel/problem.ts'
 import { dice } from '../harness/dice.ts'
 import { eventually } from '../harness/eventually.ts'
-import type { Told } from './pipeline-client.ts'
+import type { StreamEvent } from './pipeline-client.ts'
 import { type Rig, type Run, rig, stageNames } from './pipeline-rig.ts'
 
 const bounded = { timeout: 600_000 }
 const all = { enable_evaluation: true, enable_auto_optimize: true }
 
-const inShort = ({ event, data }: Told) => `${event} ${data.stage ?? data.status ?? data.error}`
+const inShort = ({ event, data }: StreamEvent) => `${event} ${data.stage ?? data.status ?? data.error}`
 const wholeStory = [
   ...stageNames.flatMap(name => [`stage_start ${name}`, `stage_progress ${name}`]),
   'job_complete completed',
 ]
 
-async function heard({ api }: Rig, run: Run, last?: string): Promise<Told[]> {
-  const told: Told[] = []
-  for await (const one of api.follow(run.started.stream_url, last)) told.push(one)
-  return told
+async function eventsOf({ api }: Rig, run: Run, last?: string): Promise<StreamEvent[]> {
+  const received: StreamEvent[] = []
+  for await (const one of api.follow(run.started.stream_url, last)) received.push(one)
+  return received
 }
 
 /** Counts the open streams. */
@@ -49,40 +49,40 @@ test('stream', bounded, async t => {
     'tells each stage when it starts and what it came to, then the end of the job, and is over',
     async () => {
       const run = await r.run(all, { ingest: 'hold' })
-      const listening = heard(r, run)
+      const listening = eventsOf(r, run)
       await run.held('ingest')
       run.letGo('ingest')
-      const told = await listening
-      assert.deepEqual(told.map(inShort), wholeStory)
-      const [started, progressed] = told as [Told, Told]
+      const received = await listening
+      assert.deepEqual(received.map(inShort), wholeStory)
+      const [started, progressed] = received as [StreamEvent, StreamEvent]
       const job = await run.ended()
       const { trace_id } = run.started
       assert.deepEqual(Object.keys(started.data).sort(), ['finished_at', 'stage', 'started_at', 'trace_id'])
       assert.deepEqual(progressed.data.progress, { ingest: job.stage_progress.ingest })
-      assert.ok(told.every(({ data }) => data.trace_id === trace_id))
+      assert.ok(received.every(({ data }) => data.trace_id === trace_id))
       const { status, stage_progress, errors, started_at, finished_at } = job
-      assert.deepEqual(told.at(-1)?.data, { status, stage_progress, errors, started_at, finished_at, trace_id })
+      assert.deepEqual(received.at(-1)?.data, { status, stage_progress, errors, started_at, finished_at, trace_id })
     },
   )
 
   await t.test('a client that comes late is told all that has happened, in the same order', async () => {
     const run = await r.run(all)
     await run.ended()
-    assert.deepEqual((await heard(r, run)).map(inShort), wholeStory)
+    assert.deepEqual((await eventsOf(r, run)).map(inShort), wholeStory)
   })
 
   await t.test(
     'a stage that was skipped has no start, and one that failed says why in what is told of it',
     async () => {
       const run = await r.run({}, { brief: 'throw' })
-      const told = await heard(r, run)
-      assert.deepEqual(told.slice(-4).map(inShort), [
+      const received = await eventsOf(r, run)
+      assert.deepEqual(received.slice(-4).map(inShort), [
         'stage_progress brief',
         'stage_progress evaluation',
         'stage_progress optimization',
         'job_complete partial',
       ])
-      assert.deepEqual(told.at(-1)?.data.errors, [{ stage: 'brief', message: 'brief broke' }])
+      assert.deepEqual(received.at(-1)?.data.errors, [{ stage: 'brief', message: 'brief broke' }])
     },
   )
 
@@ -90,11 +90,11 @@ test('stream', bounded, async t => {
     const throwing = dice(11)
     for (let round = 0; round < 5; round++) {
       const run = await r.run(all, { classify: 'hold', brief: 'hold' })
-      const seen: Told[] = []
+      const seen: StreamEvent[] = []
       while (seen.at(-1)?.event !== 'job_complete') {
         const over = new AbortController()
         const most = 1 + Math.floor(throwing.throw() * 3)
-        const mine: Told[] = []
+        const mine: StreamEvent[] = []
         const next = r.api.follow(run.started.stream_url, seen.at(-1)?.id, over.signal)
         // The holding handlers continue while no client listens.
         if (seen.length > 1) run.letGo('classify')
@@ -112,11 +112,11 @@ test('stream', bounded, async t => {
     async () => {
       const run = await r.run()
       await run.ended()
-      const told = await heard(r, run)
-      const again = await r.request(run.started.stream_url, { headers: { 'last-event-id': told.at(-1)!.id } })
+      const received = await eventsOf(r, run)
+      const again = await r.request(run.started.stream_url, { headers: { 'last-event-id': received.at(-1)!.id } })
       assert.deepEqual([again.status, await again.text()], [204, ''])
       for (const id of ['x', '1:99999x99999', '-1:2', `0:${'2.'.repeat(3)}`]) {
-        assert.deepEqual(await heard(r, run, id), told, id)
+        assert.deepEqual(await eventsOf(r, run, id), received, id)
       }
     },
   )
@@ -125,9 +125,9 @@ test('stream', bounded, async t => {
     'a job that is done again after its end is told again from there, to whoever has seen that end',
     async () => {
       const run = await r.run({}, { brief: 'throw' })
-      const told = await heard(r, run)
+      const received = await eventsOf(r, run)
       await r.engine.retryJob(run.id)
-      const again = await heard(r, run, told.at(-1)!.id)
+      const again = await eventsOf(r, run, received.at(-1)!.id)
       assert.deepEqual(again.map(inShort), [
         'stage_start brief',
         'stage_progress brief',
@@ -140,16 +140,16 @@ test('stream', bounded, async t => {
 
   await t.test('a job that nobody knows is told as an error event; so is one that is deleted meanwhile', async () => {
     const stranger = '00000000-0000-7000-8000-000000000000'
-    const told: Told[] = []
-    for await (const one of r.api.follow(`/dialects/pipeline/v1/pipeline/jobs/${stranger}/stream`)) told.push(one)
-    assert.deepEqual(told.map(inShort), ['error Job not found'])
+    const received: StreamEvent[] = []
+    for await (const one of r.api.follow(`/dialects/pipeline/v1/pipeline/jobs/${stranger}/stream`)) received.push(one)
+    assert.deepEqual(received.map(inShort), ['error Job not found'])
     const { body } = await r.api.start({ pipeline: 'default', doing: { ingest: 'hold' }, token: 'deleted' })
     const events = r.api.follow(body.stream_url)
-    assert.equal(inShort((await events.next()).value as Told), 'stage_start ingest')
+    assert.equal(inShort((await events.next()).value as StreamEvent), 'stage_start ingest')
     const gone = t.mock.method(operations, 'job', async () => {
       throw new Problem('JOB_NOT_FOUND')
     })
-    assert.equal(inShort((await events.next()).value as Told), 'error Job not found')
+    assert.equal(inShort((await events.next()).value as StreamEvent), 'error Job not found')
     assert.equal((await events.next()).done, true)
     gone.mock.restore()
     await r.api.cancel(body.job_id)
@@ -209,8 +209,8 @@ test('stream', bounded, async t => {
   await t.test('a store that cannot be read cuts the stream, and the client goes on where it was', async () => {
     const run = await r.run(all, { classify: 'hold' })
     const events = r.api.follow(run.started.stream_url)
-    const seen: Told[] = []
-    while (seen.at(-1)?.data.stage !== 'classify') seen.push((await events.next()).value as Told)
+    const seen: StreamEvent[] = []
+    while (seen.at(-1)?.data.stage !== 'classify') seen.push((await events.next()).value as StreamEvent)
     const away = t.mock.method(operations, 'job', async () => {
       throw new Problem('STORE_UNAVAILABLE')
     })
@@ -218,7 +218,7 @@ test('stream', bounded, async t => {
     assert.equal((await r.request(run.started.stream_url)).status, 503)
     away.mock.restore()
     run.letGo('classify')
-    seen.push(...(await heard(r, run, seen.at(-1)!.id)))
+    seen.push(...(await eventsOf(r, run, seen.at(-1)!.id)))
     assert.deepEqual(seen.map(inShort), wholeStory)
   })
 })
@@ -228,7 +228,7 @@ test('a server that closes ends its streams in order, and does not wait for the 
   r.work()
   const run = await r.run({}, { ingest: 'hold' })
   const events = r.api.follow(run.started.stream_url)
-  assert.equal(inShort((await events.next()).value as Told), 'stage_start ingest')
+  assert.equal(inShort((await events.next()).value as StreamEvent), 'stage_start ingest')
   await r.server.close()
   assert.equal((await events.next()).done, true)
   run.letGo('ingest')

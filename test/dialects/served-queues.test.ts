@@ -7,11 +7,11 @@ import { jsmClient } from './jsm-client.ts'
 
 /** The warnings of the log and the doctor, and so the dashboard, about queues without workers. */
 async function complaints({ engine }: Served): Promise<unknown[]> {
-  const told: unknown[] = []
-  const log = (word: string) => void told.push(word)
+  const logged: unknown[] = []
+  const log = (word: string) => void logged.push(word)
   await watchQueues.run({ ...engine.context, log })
   const { findings } = await engine.doctor()
-  return [...told, ...findings.flatMap(({ what }) => (what.includes('no worker') ? [what] : []))]
+  return [...logged, ...findings.flatMap(({ what }) => (what.includes('no worker') ? [what] : []))]
 }
 
 test('a queue is not reported as unserved while a jsm worker holds one of its jobs', async t => {

@@ -1,4 +1,4 @@
-/** The database roles of docs/operations.md, made by the statements that stand there. */
+/** The database roles of docs/operations.md, created by the statements of that page. */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -32,7 +32,7 @@ interface Database {
   refusals(): string[]
 }
 
-/** Nobody has rights that a statement of the page does not give. */
+/** No role has rights other than those granted by the statements of the page. */
 async function databaseFor(t: TestContext): Promise<Database> {
   const cluster = await startCluster({ version: 18, settings: { fsync: 'off' } })
   t.after(() => cluster.stop())
@@ -71,7 +71,7 @@ async function migrateAs(database: string): Promise<void> {
   await using _ = await openEngine({ database })
 }
 
-/** Runs what a server, its workers and its chores do, and expects no complaint of anybody. */
+/** Runs what a server, its workers and its chores do, and expects that nothing fails. */
 async function useStore(t: TestContext, database: Database): Promise<void> {
   const logged: string[] = []
   const log = (word: string, facts: Readonly<Record<string, unknown>> = {}) => {

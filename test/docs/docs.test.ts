@@ -1,4 +1,4 @@
-/** Code in the docs is code that runs: every example stands in a file that is compiled and tested. */
+/** Code in the docs is code that runs: every example is in a file that is compiled and tested. */
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -39,4 +39,20 @@ test('SECURITY.md says what every role may do, and the README leads there', () =
   const page = readFileSync(join(root, 'SECURITY.md'), 'utf8')
   for (const role of Object.keys(roles)) assert.match(page, new RegExp(`^\\| \`${role}\` \\|`, 'm'))
   assert.match(readFileSync(join(root, 'README.md'), 'utf8'), /\(SECURITY\.md\)/)
+})
+
+test('every field of a job spec has a description in docs/job.schema.json, for editors', () => {
+  interface Described {
+    readonly description?: string
+    readonly properties: Record<string, Described>
+    readonly anyOf?: readonly Described[]
+  }
+  const schema = JSON.parse(readFileSync(join(root, 'docs/job.schema.json'), 'utf8'))
+  const stage = schema.$defs.stage as Described
+  const { gate, compensate, retry, run } = stage.properties
+  const objects = { job: schema as Described, stage, gate: gate!.anyOf![1]!, compensate, retry, run }
+  const missing = Object.entries(objects).flatMap(([at, object]) =>
+    Object.entries(object!.properties).flatMap(([name, { description }]) => (description ? [] : [`${at}.${name}`])),
+  )
+  assert.deepEqual(missing, [])
 })

@@ -34,7 +34,7 @@ for (const page of pages) {
   })
 }
 
-/** An empty folder in which `pawl` is installed, as a user's would be, and a port of its own. */
+/** An empty folder in which `pawl` is installed, as for a user, and a port of its own. */
 async function workplace(t: TestContext, more: NodeJS.ProcessEnv): Promise<Workplace> {
   const path = mkdtempSync(join(tmpdir(), 'pawl-docs-'))
   mkdirSync(join(path, 'bin'))

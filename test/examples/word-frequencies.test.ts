@@ -29,7 +29,7 @@ async function run(t: TestContext, ...flags: string[]): Promise<string> {
   return out
 }
 
-/** Counted once more, by other means. */
+/** Counts the words again, independently. */
 function topTen(): string {
   const counts = new Map<string, number>()
   for (const name of readdirSync(join(example, 'texts'))) {

@@ -42,7 +42,7 @@ for (const [name, operation] of Object.entries(operations)) {
 async function isLostWhenTold(story: Fresh, operation: Operation, loss: Loss, sequel: string): Promise<boolean> {
   const place: Place = { story, queue: `q-${randomUUID()}`, session: randomUUID() }
   const { engine, sql } = story
-  const told = `after losing ${loss.of} ${loss.n}, ${sequel}`
+  const label = `after losing ${loss.of} ${loss.n}, ${sequel}`
   const scene = await operation(place)
   const faulty = losing(sql, loss)
   const weak = await openEngine({
@@ -58,14 +58,14 @@ async function isLostWhenTold(story: Fresh, operation: Operation, loss: Loss, se
       return undefined
     },
   )
-  assert.equal(first === undefined, faulty.wasLost(), `${told}: what was lost is told to the one who asked`)
-  assert.deepEqual(await engine.brokenRules(), [], told)
+  assert.equal(first === undefined, faulty.wasLost(), `${label}: what was lost is told to the one who asked`)
+  assert.deepEqual(await engine.brokenRules(), [], label)
   if (first !== undefined || sequel === 'asked again') {
     if (first === undefined) await story.advance(scene.againAfterSeconds ?? 0)
     const answer = first === undefined ? await scene.ask(engine) : first.answer
     await scene.check?.(await tasksOf(place), answer)
   }
-  await driveToTheEnd(place, told)
+  await finishAll(place, label)
   return faulty.wasLost()
 }
 
@@ -75,7 +75,7 @@ async function tasksOf({ story, queue }: Place): Promise<TaskView[]> {
 }
 
 /** Advances the clock, runs the babysitter, and lets a worker do what is due. */
-async function driveToTheEnd(place: Place, told: string): Promise<void> {
+async function finishAll(place: Place, label: string): Promise<void> {
   const { engine, advance, sync } = place.story
   for (let rounds = 0; rounds < 5; rounds++) {
     const open = (await tasksOf(place)).filter(({ state }) => !ends.has(state))
@@ -84,9 +84,9 @@ async function driveToTheEnd(place: Place, told: string): Promise<void> {
     await babysit(engine)
     const { claimed } = await sync({ queues: [place.queue], claim: 100 })
     const settled = claimed.map(({ id, epoch }) => ({ id, epoch, outcome: 'succeeded' as const }))
-    assert.deepEqual((await sync({ settled })).refused, [], told)
+    assert.deepEqual((await sync({ settled })).refused, [], label)
   }
-  assert.fail(`${told}: a task does not end`)
+  assert.fail(`${label}: a task does not end`)
 }
 
 async function babysit({ context }: Engine): Promise<void> {

@@ -96,30 +96,30 @@ async function survived(act: () => Promise<unknown>): Promise<boolean> {
   }
 }
 
-async function assertEnd({ f, jobId, outbox }: Scene, told: string): Promise<void> {
+async function assertEnd({ f, jobId, outbox }: Scene, label: string): Promise<void> {
   const { state, stages } = await f.engine.job(jobId)
-  assert.equal(state, 'succeeded', `${told}: ${JSON.stringify(stages.map(({ error }) => error))}`)
+  assert.equal(state, 'succeeded', `${label}: ${JSON.stringify(stages.map(({ error }) => error))}`)
   assert.deepEqual(
     stages.map(({ progress }) => progress.total),
     [2, 3],
-    told,
+    label,
   )
   for (const seconds of [61, 61]) {
     await f.advance(seconds)
     await sweepUploads.run(f.engine.context)
   }
   const texts = { 'a.out': 'a', 'b.out': 'b', 'sub/a': '', 'sub/b': '' }
-  assert.deepEqual(await outbox.read(), texts, `${told}: each file once, and nothing beside`)
+  assert.deepEqual(await outbox.read(), texts, `${label}: each file once, and nothing beside`)
   const { items } = await f.engine.jobArtifacts(jobId)
   assert.deepEqual(
     items.map(({ name, state }) => `${name} ${state}`).toSorted(),
     Object.keys(texts).map(name => `${name} stored`),
-    told,
+    label,
   )
   const [left] = await f.sql`select (select count(*) from pawl.listing) as listings,
     (select count(*) from pawl.artifact where staged_uri is not null) as staged`
-  assert.deepEqual(left, { listings: 0, staged: 0 }, told)
-  assert.deepEqual(await f.engine.brokenRules(), [], told)
+  assert.deepEqual(left, { listings: 0, staged: 0 }, label)
+  assert.deepEqual(await f.engine.brokenRules(), [], label)
 }
 
 for (const what of ['store', 'files'] as const) {
@@ -139,15 +139,15 @@ for (const what of ['store', 'files'] as const) {
 }
 
 async function isLostWhenTold(t: TestContext, f: Fresh, what: 'store' | 'files', loss: Loss): Promise<boolean> {
-  const told = await scene(t, f)
+  const scenario = await scene(t, f)
   const line = losing(f.sql, what === 'store' ? loss : { ...loss, n: Number.POSITIVE_INFINITY })
   const weak = await openEngine({ migrate: false, schema: f.schema, store: { sql: line.sql, close: async () => {} } })
   const place = losingFiles(weak.context.files, what === 'files' ? loss : { ...loss, n: Number.POSITIVE_INFINITY })
   Object.assign(weak.context, { files: place.files })
   const isDead = () => (what === 'store' ? line : place).wasLost()
-  await tell(told, weak, isDead)
-  await assertEnd(told, `after losing ${loss.of} ${loss.n} of the ${what}`)
+  await tell(scenario, weak, isDead)
+  await assertEnd(scenario, `after losing ${loss.of} ${loss.n} of the ${what}`)
   await weak.close()
-  await f.engine.deleteJob(told.jobId)
+  await f.engine.deleteJob(scenario.jobId)
   return isDead()
 }

@@ -82,9 +82,9 @@ test(
     assert.equal((await found).length, 1)
     assert.equal(await listeners(), 0)
     const listening = await open(url)
-    const heard = listening.claims({ worker: 'w', queues: ['a'], waitSeconds: 30 })
+    const claimed = listening.claims({ worker: 'w', queues: ['a'], waitSeconds: 30 })
     await eventually('it listens', async () => (await listeners()) === 1)
     await direct.enqueue('a', 2)
-    assert.equal((await heard).length, 1)
+    assert.equal((await claimed).length, 1)
   },
 )

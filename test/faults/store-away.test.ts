@@ -63,12 +63,12 @@ function story() {
     heartbeatSeconds: 1,
     handler: async (kind: unknown, ctx: TaskContext) => {
       runs.set(ctx.id, (runs.get(ctx.id) ?? 0) + 1)
-      const told = once(ctx.signal, 'abort').then(() => {
+      const stopRequested = once(ctx.signal, 'abort').then(() => {
         interrupted.push((ctx.signal.reason as Interrupted).reason)
       })
       await isAway.opened
       if (kind === 'stops when told' && ctx.epoch === 1) {
-        await told
+        await stopRequested
         throw new Error('stopped as told')
       }
       if (kind === 'goes on') await isBack.opened

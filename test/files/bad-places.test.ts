@@ -58,7 +58,7 @@ function smallDisk(t: TestContext): string | undefined {
 const full: readonly [
   title: string,
   step: string,
-  told: RegExp,
+  expected: RegExp,
   stage: (disk: string) => Partial<StageSpec>,
   bytes: number,
 ][] = [
@@ -82,7 +82,7 @@ const full: readonly [
   ],
 ]
 
-for (const [title, step, told, stage, bytes] of full) {
+for (const [title, step, expected, stage, bytes] of full) {
   test(`a disk that is full ${title}: the task fails at the step ${step}, and says why`, bounded, async t => {
     const fleet = await commandFleet(t)
     const disk = smallDisk(t)
@@ -93,7 +93,7 @@ for (const [title, step, told, stage, bytes] of full) {
     const { state } = await fleet.jobEnds(id)
     const { step: at, message } = await failed(fleet, id)
     assert.deepEqual([state, at], ['failed', step], message)
-    assert.match(message, told)
+    assert.match(message, expected)
     assert.deepEqual(await textsIn(fleet.bucket, 'out/'), {})
   })
 }

@@ -95,8 +95,8 @@ test('names in a bucket that are odd and harmless are copied as they are, each t
   await fill(t, bucket, Object.fromEntries(fine.map(name => [`in/${latin1(name)}`, name])))
   const { copy } = await copying(t, s3.endpoint)
   const job = await copy('s3://bucket/in/', 's3://bucket/out/')
-  const told = JSON.stringify(job.stages[0])
-  assert.deepEqual([job.state, job.progress.total], ['succeeded', fine.length], told)
+  const shown = JSON.stringify(job.stages[0])
+  assert.deepEqual([job.state, job.progress.total], ['succeeded', fine.length], shown)
   const expected = Object.fromEntries(fine.map(name => [latin1(name), name]).toSorted(([a], [b]) => (a! < b! ? -1 : 1)))
   assert.deepEqual(await textsIn(bucket, 'out/'), expected)
 })
@@ -111,7 +111,7 @@ test('names in a folder that are odd and harmless are copied as they are, each t
 })
 
 /** Keys by their defect, with the expected message. None of them may become a file anywhere. */
-const refused: Readonly<Record<string, [key: string, told: RegExp]>> = {
+const refused: Readonly<Record<string, [key: string, expected: RegExp]>> = {
   '../../x': ['../../x', /name: "\.\.\/.*folder: "s3:\/\/bucket\/in\/"/],
   'a part that is a dot': ['a/./x', /name: ".*\.\/.*folder: "s3:\/\/bucket\/in\//],
   'an absolute name': ['/etc/x', /name: "\/.*folder: "s3:\/\/bucket\/in\/"/],
@@ -121,7 +121,7 @@ const refused: Readonly<Record<string, [key: string, told: RegExp]>> = {
 }
 
 for (const glob of ['/*', '/']) {
-  for (const [what, [key, told]] of Object.entries(refused)) {
+  for (const [what, [key, expected]] of Object.entries(refused)) {
     test(
       `${what} in a bucket, by the glob ${glob}: nothing leaves its folder, and it is refused by name`,
       bounded,
@@ -137,7 +137,7 @@ for (const glob of ['/*', '/']) {
           .map(error => error?.message ?? '')
           .join('\n')
         assert.equal(state, 'failed', messages)
-        assert.match(messages, told)
+        assert.match(messages, expected)
         const elsewhere = [...bucket.keys()].filter(at => at !== `in/${key}` && at !== 'in/good' && at !== 'out/good')
         assert.deepEqual(elsewhere, [])
         const left = await readdir(join(attempts, '..'), { recursive: true })

@@ -30,7 +30,7 @@ async function held(t: TestContext, f: Fresh) {
   }
 }
 
-const told = (files: readonly ArtifactView[]) => files.map(({ name, state, inPlace }) => [name, state, inPlace])
+const statesOf = (files: readonly ArtifactView[]) => files.map(({ name, state, inPlace }) => [name, state, inPlace])
 const differ = { code: 'ARTIFACTS_DIFFER', status: 409 }
 
 test('files said whole are the same when said again, whatever became of them, and others are refused', async t => {
@@ -46,7 +46,7 @@ test('files said whole are the same when said again, whatever became of them, an
     again.map(({ id }) => id),
     first.map(({ id }) => id),
   )
-  assert.deepEqual(told(await files()), [
+  assert.deepEqual(statesOf(await files()), [
     ['x', 'uploaded', true],
     ['y', 'error', false],
   ])
@@ -75,9 +75,9 @@ test('a file that its worker has put in its place is there at once, of any size,
   const f = await fresh(t)
   const { job, task, register, say, files } = await held(t, f)
   await register('x')
-  assert.deepEqual(told(await files()), [['x', 'registered', false]])
+  assert.deepEqual(statesOf(await files()), [['x', 'registered', false]])
   await say('x', 'uploaded')
-  assert.deepEqual(told(await files()), [['x', 'uploaded', true]])
+  assert.deepEqual(statesOf(await files()), [['x', 'uploaded', true]])
   await succeed(f, task)
   const [file] = await files()
   assert.deepEqual([file!.state, file!.inPlace, file!.size, file!.sha256], ['stored', true, null, null])

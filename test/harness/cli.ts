@@ -31,7 +31,7 @@ export interface Cli {
   readonly folder: string
   /** Runs a command to its end, in this process. */
   run(args: readonly string[], options?: CliOptions): Promise<CliResult>
-  /** Runs a command to its end in a process of its own: for what depends on one (standard input, exit, signals). */
+  /** Runs a command to its end in a process of its own, for tests of standard input, exit codes and signals. */
   runProcess(args: readonly string[], options?: CliOptions & { readonly input?: string }): Promise<CliResult>
   /** Starts a command that keeps running. */
   start(args: readonly string[], options?: CliOptions): Program<string>

@@ -18,7 +18,7 @@ export interface ClusterOptions {
   /** Server settings, as in postgresql.conf; without any, the server is as durable as its defaults. */
   settings?: Record<string, string>
   /**
-   * Where the data and the log go; a cluster that lies there is started again. Default: a new folder, which is
+   * Folder of the data and the log. If it contains a cluster, that is started again. Default: a new folder, which is
    * removed when this process ends, however it ends.
    */
   folder?: string
@@ -31,13 +31,13 @@ export interface Cluster {
   version: PostgresVersion
   port: number
   folder: string
-  /** The server's main process; 0 while it is down. */
+  /** Process id of the server's main process; 0 while it is stopped. */
   pid(): number
-  /** Shuts down in order and removes the folder. */
+  /** Shuts down cleanly and removes the folder. */
   stop(): Promise<void>
   /** Ends every process of the server at once, as a crash of the machine would; the folder stays. */
   kill(): Promise<void>
-  /** Starts it on the same folder and port, after a crash or in place of the running one. */
+  /** Starts the server on the same folder and port: after a crash, or to restart it. */
   restart(): Promise<void>
 }
 
@@ -111,7 +111,7 @@ async function preparePlace({ version, settings = {}, folder }: ClusterOptions):
   }
 }
 
-/** PostgreSQL refuses to run as root. The user must be a known one, since initdb looks its name up. */
+/** PostgreSQL refuses to run as root. The user must have a passwd entry, because initdb reads it. */
 export function ordinaryUser(): { uid?: number; gid?: number } {
   if (process.getuid?.() !== 0) return {}
   const known = readFileSync('/etc/passwd', 'utf8').split('\n')
@@ -122,13 +122,16 @@ export function ordinaryUser(): { uid?: number; gid?: number } {
 }
 
 async function initialise({ bin, folder, data, user }: Place): Promise<void> {
-  // Without --no-sync it would wait for the disk once per file; a crash in this step loses nothing of worth.
+  // Without --no-sync it would flush every file. A crash at this step loses nothing of value.
   const flags = ['-D', data, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--locale=C', '--no-sync']
   const limits = { timeout: startSeconds * 1000, killSignal: 'SIGKILL' as const }
   await promisify(execFile)(join(bin, 'initdb'), flags, { cwd: folder, env: environment, ...user, ...limits })
 }
 
-/** A free port may be taken before the server listens on it, so a clash is met with another one, or with patience. */
+/**
+ * Another process may take the free port before the server listens on it. Then another port is tried, or the same
+ * again.
+ */
 async function launch(place: Place, guard: Guard, fixedPort?: number): Promise<Launched> {
   const deadline = Date.now() + startSeconds * 1000
   for (;;) {
@@ -167,7 +170,7 @@ function spawnServer({ bin, folder, data, log, user, settings }: Place, port: nu
   return server
 }
 
-/** False when the server ended or the time is up. The folder is asked for, since another server may own the port. */
+/** False if the server ended or the time is up. Compares the data folder, because another server may have the port. */
 async function isReady(server: ChildProcess, { data }: Place, port: number, deadline: number): Promise<boolean> {
   while (isRunning(server) && Date.now() < deadline) {
     const client = new pg.Client({
@@ -192,7 +195,7 @@ async function isReady(server: ChildProcess, { data }: Place, port: number, dead
   return false
 }
 
-/** A port of the loopback that nobody listens on just now. */
+/** A port of the loopback address that is free at the moment. */
 export async function freePort(): Promise<number> {
   const probe = createServer().listen(0, '127.0.0.1')
   await once(probe, 'listening')

@@ -1,4 +1,4 @@
-/** A server and workers for commands as their users start them, each a process of its own, with files on a small S3. */
+/** A server and workers for commands as users start them, each in a process of its own, with files on a small S3. */
 import { createHash } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -21,12 +21,12 @@ export interface Fleet extends Fresh {
   /** Holds the attempts of all workers. */
   readonly folder: string
   startServer(): Program<string>
-  /** Its requests to S3 are signed by its name. */
+  /** Its requests to S3 are signed with its name. */
   startWorker(name: string, more?: { args?: readonly string[]; env?: Record<string, string> }): Program<string>
   jobEnds(id: string, withinSeconds?: number): Promise<JobView>
 }
 
-/** Leases that end soon, so that what is lost is soon found; what fails is tried again at once. */
+/** Short leases, so that lost tasks are soon found, and retries without a delay. */
 export const hurried = { leaseSeconds: 5, heartbeatSeconds: 1, graceSeconds: 1 } as const
 
 export async function commandFleet(t: TestContext, { keepsBytes = true } = {}): Promise<Fleet> {
@@ -35,7 +35,7 @@ export async function commandFleet(t: TestContext, { keepsBytes = true } = {}): 
     programs.push(program)
     return program
   }
-  // Before the store under them is taken away.
+  // Before their store is closed.
   t.after(async () => {
     for (const program of programs) program.signal('SIGKILL')
     await Promise.all(programs.map(({ ended }) => ended))
@@ -93,7 +93,7 @@ function startWorker(
   return start(['worker', '--commands', ...where, ...args], { env })
 }
 
-/** Puts objects into the bucket, as if somebody had long ago; keys are bytes, as Latin-1. */
+/** Puts objects into the bucket, as if they had been there for long. Keys are bytes, as Latin-1. */
 export async function fill(t: TestContext, bucket: Bucket, objects: Readonly<Record<string, string>>): Promise<void> {
   const { folder } = await cli(t)
   const file = join(folder, 'objects')

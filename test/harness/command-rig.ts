@@ -114,7 +114,7 @@ function claimed(payload: unknown, timeoutSeconds: number | null) {
   }
 }
 
-/** Whether a process is there and not merely waits to be collected. */
+/** Whether a process is running, and not a zombie. */
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0)

@@ -1,6 +1,7 @@
 /**
  * The databases that tests run on: PostgreSQL 15 and 18, the embedded store, and PostgreSQL 18 behind PgBouncer. A test
- * file runs on one database at a time. `npm test` uses PostgreSQL 18; `npm run test:all` repeats the file on 15 and embedded, and stories behind PgBouncer.
+ * file runs on one database at a time. `npm test` uses PostgreSQL 18; `npm run test:all` repeats the file on 15 and
+ * embedded, and stories behind PgBouncer.
  */
 import { startCluster } from './cluster.ts'
 import { hasPgBouncer, startPgBouncer } from './pgbouncer.ts'

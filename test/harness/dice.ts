@@ -1,10 +1,10 @@
 /**
- * The seed of everything that a test leaves to chance. The runner gives it: always 1 for `npm test`, a new one for each
+ * The seed of all random numbers of a test, set by the runner: always 1 for `npm test`, a new one for each
  * `npm run test:all`, or the one after `--seed`. It prints the seed with the totals.
  */
 export const seed = Number(process.env.PAWL_TEST_SEED ?? 1)
 
-/** Random numbers that can be repeated: the same seed gives the same throws. */
+/** Repeatable random numbers: the same seed gives the same numbers. */
 export interface Dice {
   /** In [0, 1). */
   throw(): number

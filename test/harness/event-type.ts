@@ -1,4 +1,4 @@
-/** The event type of a transition into `state`. Where the state alone would be ambiguous, it names what happened. */
+/** The event type of a transition into `state`. If the state is ambiguous, the type names the move. */
 export function eventType(entity: string, state: string): string {
   if (entity === 'task' && state === 'assigned') return 'task.claimed'
   if (state === 'running') return `${entity}.started`

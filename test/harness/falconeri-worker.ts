@@ -1,7 +1,7 @@
 /**
  * A worker of Falconeri, written from its document: get the job and stop unless it runs; reserve a datum, and if there is
  * none wait; fetch its inputs to `/pfs/<repo>`, run the command, register what is in `/pfs/out`, upload it, report the
- * files, report the datum. What cannot be reached is asked again, as its client does.
+ * files, report the datum. Requests that get no answer are repeated, as by its client.
  */
 import { execFile } from 'node:child_process'
 import { cp, mkdir, mkdtemp, readdir, rm } from 'node:fs/promises'
@@ -15,11 +15,11 @@ export interface FalconeriWorker {
   readonly root: string
   readonly jobId: string
   readonly pod: string
-  /** Told before each request that changes something. */
+  /** Called before each request that changes something. */
   readonly onStep?: (what: string) => void | Promise<void>
 }
 
-/** Works until the job runs no more; answers with the datums that it did. */
+/** Works until the job has ended. Returns the datums that it processed. */
 export async function workAsPod({ root, jobId, pod, onStep = () => {} }: FalconeriWorker): Promise<string[]> {
   const pfs = await mkdtemp(join(tmpdir(), 'pawl-pfs-'))
   const done: string[] = []

@@ -1,4 +1,4 @@
-/** Folders of files, and the chores that look after them, for tests that drive them by hand. */
+/** Folders of files, and the chores for files, for tests that run them step by step. */
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join, relative } from 'node:path'

@@ -14,7 +14,7 @@ export async function marieRig(t: TestContext, options: ServedOptions = {}) {
   const rig = {
     ...run,
     marie,
-    /** Submits a job that must be taken; answers with its id. */
+    /** Submits a job that must be accepted. Returns its id. */
     async submit(body: Record<string, unknown>): Promise<string> {
       const { http, status, result, parameters, message } = await marie.invoke(body)
       assert.deepEqual([http, status], [200, 'OK'], message)
@@ -34,7 +34,7 @@ export async function marieRig(t: TestContext, options: ServedOptions = {}) {
       const settled = tasks.map(({ id, epoch }) => ({ id, epoch, outcome, ...more }))
       assert.deepEqual((await run.client.sync({ worker: 'executor', settled })).refused, [])
     },
-    /** All that a queue has for it, done; answers with how many there were. */
+    /** Processes all jobs of a queue. Returns their number. */
     async work(queue: string, outcome: ReportedOutcome = 'succeeded'): Promise<number> {
       const tasks = await rig.dispatch(queue)
       if (tasks.length > 0) await rig.report(tasks, outcome)

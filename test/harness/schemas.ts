@@ -1,7 +1,7 @@
 /**
  * Schemas that earlier tests of this process left behind. They are emptied and used again, because creating one takes ten
  * times as long. A schema is dropped instead if a test changed its tables, functions or triggers, if it has grown, or if
- * another process wrote to it: what a killed process still writes must not reach the next test.
+ * another process wrote to it: late writes of a killed process must not reach the next test.
  */
 import pg from 'pg'
 import type { Driver } from '../../src/store/driver/sql.ts'

@@ -25,7 +25,7 @@ export interface ServedOptions {
 
 export async function served(t: TestContext, options: ServedOptions = {}): Promise<Served> {
   const started: Server[] = []
-  // Before the store under it is taken away.
+  // Before its store is closed.
   t.after(() => Promise.all(started.map(server => server.close())))
   const run = await fresh(t, options.engine)
   await options.before?.(run.engine)
@@ -51,7 +51,7 @@ export async function served(t: TestContext, options: ServedOptions = {}): Promi
   }
 }
 
-/** A fault of the server's says nothing of itself to its client; here it is wanted. */
+/** A bug of the server is not shown to its client. Tests need it. */
 function showBugs(word: string, { stack }: Record<string, unknown>): void {
   if (word === 'http.bug') console.error(stack)
 }

@@ -1,4 +1,4 @@
-// Ending a server for certain: every process of it, in order or by force, even when we ourselves are killed.
+// Ends a server with all of its processes: cleanly or by force, even if this process is killed.
 
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
@@ -8,14 +8,14 @@ import { promisify } from 'node:util'
 
 const stopSeconds = 30
 
-/** Ends the server and waits until all its processes are gone; by force when it takes too long. */
+/** Ends the server and waits until all its processes are gone. Kills them if that takes too long. */
 export async function endServer(server: ChildProcess, signal: NodeJS.Signals): Promise<void> {
   if (!isRunning(server)) return
   if (signal !== 'SIGKILL') {
     server.kill(signal)
     if (await becomesTrue(() => !isRunning(server), stopSeconds)) return
   }
-  // Stopped first, so that it cannot start one more child between the look and the kill.
+  // Stopped first, so that it cannot start another child before it is killed.
   server.kill('SIGSTOP')
   const children = await childrenOf(server.pid!)
   server.kill('SIGKILL')
@@ -58,7 +58,7 @@ function statOf(pid: number): { state: string; parent: number } | undefined {
   }
 }
 
-/** A zombie is dead: in a container, orphans may wait for ever for a parent that collects them. */
+/** A zombie counts as dead. In a container, nobody may ever reap it. */
 function isAlive(pid: number): boolean {
   if (process.platform === 'linux') return (statOf(pid)?.state ?? 'Z') !== 'Z'
   return signalIfAlive(pid, 0)
@@ -73,9 +73,9 @@ function signalIfAlive(pid: number, signal: NodeJS.Signals | 0): boolean {
 }
 
 export interface Guard {
-  /** From now on this is the process to end; 0: there is none. */
+  /** Sets the process to end; 0: none. */
   watch(pid: number): void
-  /** The guard goes, and does nothing. */
+  /** Ends the guard without killing anything. */
   release(): void
 }
 

@@ -10,7 +10,7 @@ export interface Shelf extends FileStore {
   fault: (method: 'list' | 'open' | 'put', uri: string) => void
 }
 
-/** Files in `shelf://box/`, by their paths as they are, also where no URI could be. */
+/** Files in `shelf://box/` by their unescaped paths, including paths that have no URI. */
 export function shelf(files: Readonly<Record<string, string | Buffer>> = {}): Shelf {
   const kept = new Map(Object.entries(files).map(([path, bytes]) => [`shelf://box/${path}`, Buffer.from(bytes)]))
   const find = (uri: string) => kept.get(uri) ?? kept.get(decodeURIComponent(uri))

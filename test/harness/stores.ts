@@ -51,9 +51,9 @@ async function server(name: Exclude<DatabaseName, 'embedded'>): Promise<SharedSt
     driver: pools.driver,
     url,
     open(schema) {
-      const [main, aside] = [closable(pools.driver), closable(pools.aside)]
-      const own = { ...pools, driver: main.driver, aside: aside.driver }
-      const close = async () => void (await Promise.all([main.close(), aside.close()]))
+      const [main, separate] = [closable(pools.driver), closable(pools.separate)]
+      const own = { ...pools, driver: main.driver, separate: separate.driver }
+      const close = async () => void (await Promise.all([main.close(), separate.close()]))
       return { ...serverStore({ url, pooler: 'detect' }, { ...own, close }, schema) }
     },
     close: pools.close,

@@ -51,7 +51,7 @@ export async function taskIn(
   return { ...held, queue }
 }
 
-/** Nothing in the engine makes one before there are stages. */
+/** A blocked task without a stage, which the engine never creates. */
 async function blockedTask(sql: Sql, type: string, queue: string): Promise<string> {
   const id = newId()
   await createLanes(sql, [{ queue, type, priority: 0 }])
@@ -67,7 +67,7 @@ async function blockedTask(sql: Sql, type: string, queue: string): Promise<strin
   return id
 }
 
-/** Events in short: what happened, by whom, why. */
+/** Events in a short form: type, actor, reason. */
 export async function storyOf({ engine }: Fresh, id: string): Promise<string[]> {
   const { items } = await engine.taskEvents(id)
   return items.map(({ type, actor, cause }: EventView) => `${type.replace('task.', '')} by ${actor}: ${cause}`)

@@ -1,6 +1,7 @@
 /**
  * Requests that once kept a server busy for seconds or for good. Each is sent while `/healthz` is asked all the time. The
- * bound is processor time of one turn of the event loop: time on the clock says little on a busy machine, so it is only told.
+ * bound is processor time of one turn of the event loop: time on the clock says little on a busy machine, so it is only
+ * printed.
  */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -33,7 +34,7 @@ test('a glob that backtracks for ever elsewhere blocks nobody, also when a proce
   const stage = { name: 's', run: { command: ['true'] }, inputs: { doc: { uri: inbox.uri, glob: '/*a*a*a*a*a*a*b' } } }
   const job = await attack(t, run, async () => {
     const answer = await run.request('/v1/jobs', { method: 'POST', json: { name: 'globs', stages: [stage] } })
-    // The process that takes it first dies over it.
+    // The first process that takes it dies.
     assert.ok((await takeListing(run.sql)) !== undefined)
     await run.advance(61)
     await findInputs.run(run.engine.context)
@@ -110,7 +111,7 @@ test('a task with 20,000 outputs is reported, ends and is listed while others ar
         all.push(await post('/v1/workers/w/sync', { artifacts }))
       }
     }
-    // It answers with all that the attempt has registered.
+    // The answer lists all files that the attempt has registered.
     all.push(await post(`/v1/tasks/${id}/artifacts`, { epoch, artifacts: [{ ...files[0], ...uploaded }] }))
     all.push(await post(`/v1/tasks/${id}/succeed`, { epoch }))
     all.push(await run.request(`/v1/tasks/${id}/artifacts?limit=1000`))
@@ -140,7 +141,7 @@ test('1,000 clients that open a stream of events and do not read hold up nobody'
   const seen = await attack(t, run, async () => {
     for (let n = 0; n < streams; n += 100) await Promise.all(Array.from({ length: 100 }, stall))
     const source = await openEvents(run.server.url)
-    // All of them are open: there is no place for another.
+    // All of them are open, so another one is refused.
     const another = await run.request('/v1/events', { headers: { accept: 'text/event-stream' } })
     assert.equal(another.status, 503)
     for (let n = 0; n < 10; n++) await run.engine.enqueueMany(Array.from({ length: 10 }, () => ({ type: 't' })))

@@ -1,4 +1,4 @@
-/** A worker over HTTP neither loses nor doubles a result, whatever becomes of the network and of its server. */
+/** A worker over HTTP neither loses nor duplicates a result, whatever the network and the server do. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { connect } from '../../src/client/client.ts'
@@ -15,7 +15,7 @@ import { served } from '../harness/served.ts'
 const limits = { timeout: 600_000 }
 const count = 150
 
-/** A handler that keeps count of its calls. */
+/** A handler that counts its calls. */
 function countingTask() {
   const calls = new Map<number, number>()
   const task = defineTask({
@@ -129,12 +129,12 @@ test('a client gives up on a server that stays away, and says which', limits, as
 
 test('a server may stand behind a path of another', limits, async t => {
   const run = await served(t)
-  const heard: string[] = []
+  const paths: string[] = []
   const { fetch } = globalThis
   t.mock.method(globalThis, 'fetch', (to: URL, init: RequestInit) => {
-    heard.push(to.pathname)
+    paths.push(to.pathname)
     return fetch(new URL(to.href.replace('/pawl/', '/')), init)
   })
   await connect({ server: `${run.server.url}/pawl/` }).jobs()
-  assert.deepEqual(heard, ['/pawl/v1/jobs'])
+  assert.deepEqual(paths, ['/pawl/v1/jobs'])
 })

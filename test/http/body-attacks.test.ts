@@ -1,4 +1,4 @@
-/** Bodies that are small on the wire and huge in memory. None of them may keep the server from answering others. */
+/** Bodies that are small on the wire and large in memory. None of them may keep the server from answering others. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { healthyWhile } from '../harness/healthy-while.ts'
@@ -7,7 +7,10 @@ import { type Served, served } from '../harness/served.ts'
 const limits = { timeout: 600_000 }
 const json = { 'content-type': 'application/json' }
 const yaml = { 'content-type': 'application/yaml' }
-/** Processor time. Reading takes a fraction of it; the rest is for what else a turn may hold, such as sending the body. */
+/**
+ * Processor time. Reading takes a fraction of it; the rest is for other work of the same turn, such as sending the
+ * body.
+ */
 const longestTurn = 2000
 
 async function attack(run: Served, path: string, headers: Record<string, string>, body: string) {
@@ -27,7 +30,7 @@ test('megabytes of nested JSON are refused in little memory', limits, async t =>
   const [status, code, why] = await attack(run, '/v1/tasks', json, body)
   assert.deepEqual([status, code], [400, 'PAYLOAD_INVALID'])
   assert.match(why, /100 levels deep/)
-  // As objects they would take more than a gigabyte.
+  // As objects, they would take more than a gigabyte.
   assert.ok(process.memoryUsage().heapUsed - before < 300_000_000)
   assert.equal((await attack(run, '/v1/tasks', json, '['.repeat(half)))[1], 'BODY_INVALID')
 })
@@ -83,7 +86,7 @@ test('YAML has a limit of its own, and is refused before it becomes a document',
     assert.match(details, why, repeated)
   }
   assert.equal((await attack(run, '/v1/jobs', yaml, 'a'.repeat(1_000_001)))[1], 'BODY_TOO_LARGE')
-  // As a text in JSON it is read in the same way.
+  // A JSON string with the text is parsed in the same way.
   const text = JSON.stringify(`{"name":${'['.repeat(10_000_000)}`)
   assert.equal((await attack(run, '/v1/jobs', json, text))[1], 'SPEC_INVALID')
 })

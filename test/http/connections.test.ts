@@ -1,4 +1,4 @@
-/** Bare connections, as a program that means no good would use them. */
+/** Raw connections, as a malicious program would use them. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'

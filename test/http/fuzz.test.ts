@@ -73,14 +73,17 @@ async function ask(server: string, { path, dialect, ...request }: RandomRequest,
   return response.status
 }
 
-/** A key, as the clients of each system show it. */
+/** A key in the form that the clients of each system send. */
 function withKey(dialect: DialectName | undefined, key: string): Record<string, string> {
   if (dialect === 'pipeline') return { 'x-api-key': key }
   if (dialect === 'falconeri') return { authorization: `Basic ${Buffer.from(`falconeri:${key}`).toString('base64')}` }
   return { authorization: `Bearer ${key}` }
 }
 
-/** Keys of every role, for all queues and for one. Several may do nearly everything, or little would ever happen. */
+/**
+ * Keys of every role, for all queues and for one. Several of them may do nearly everything. Otherwise most requests
+ * would be refused.
+ */
 async function someKeys(engine: Engine): Promise<string[]> {
   const made: string[] = []
   for (const role of [...(Object.keys(roles) as Role[]), 'operator', 'operator', 'operator'] as const) {
@@ -92,7 +95,7 @@ async function someKeys(engine: Engine): Promise<string[]> {
   return [...made, both.secret]
 }
 
-/** Something of every kind, for the requests to be about. */
+/** One entity of each kind, as a target of the requests. */
 async function someIds(engine: Engine): Promise<string[]> {
   const queued = await engine.enqueueMany(Array.from({ length: 20 }, (_, index) => ({ type: 'a', payload: index })))
   const jobs = await Promise.all(

@@ -1,4 +1,4 @@
-/** Every limit answers 4xx, and whoever does not keep to HTTP is answered too. */
+/** A request beyond any limit gets a 4xx, and so does one that is not valid HTTP. */
 import assert from 'node:assert/strict'
 import { connect as connectSocket } from 'node:net'
 import { test } from 'node:test'
@@ -14,17 +14,17 @@ async function codeOf(answer: Promise<Response>): Promise<[number, unknown]> {
   return [response.status, code]
 }
 
-/** Says something on a bare connection, and gives back all that is said until it ends. */
+/** Sends text on a raw connection, and returns everything that is received until it closes. */
 function say({ server }: Served, text: string): Promise<string> {
   const { hostname, port } = new URL(server.url)
   return new Promise((resolve, reject) => {
     const socket = connectSocket(Number(port), hostname)
-    let heard = ''
+    let received = ''
     socket.on('data', part => {
-      heard += part
+      received += part
     })
     socket.on('error', reject)
-    socket.on('close', () => resolve(heard))
+    socket.on('close', () => resolve(received))
     socket.write(text)
   })
 }

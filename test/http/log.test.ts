@@ -21,8 +21,8 @@ test('at level debug each request is a line that says who asked for which route,
   await run.request('/v1/tasks', { method: 'POST', headers, json: { type: 'a', payload: 'hidden-payload' } })
   await run.request(`/v1/tasks/${id}?hidden-query=1`)
   await run.request('/nowhere/hidden-path')
-  const told = await eventually('three lines', () => lines.length === 3 && lines.map(line => JSON.parse(line)))
-  const facts = told.map(({ event, level, method, route, status, key }) => [event, level, method, route, status, key])
+  const logged = await eventually('three lines', () => lines.length === 3 && lines.map(line => JSON.parse(line)))
+  const facts = logged.map(({ event, level, method, route, status, key }) => [event, level, method, route, status, key])
   assert.deepEqual(
     facts.sort(([, , , one], [, , , other]) => (one < other ? -1 : 1)),
     [
@@ -31,9 +31,9 @@ test('at level debug each request is a line that says who asked for which route,
       ['http.request', 'debug', 'GET', 'none', 404, undefined],
     ],
   )
-  assert.equal(told.find(({ key }) => key === 'ci').traceparent, traceparent)
-  assert.equal(new Set(told.map(({ requestId }) => requestId)).size, 3)
-  for (const { ms } of told) assert.equal(typeof ms, 'number')
+  assert.equal(logged.find(({ key }) => key === 'ci').traceparent, traceparent)
+  assert.equal(new Set(logged.map(({ requestId }) => requestId)).size, 3)
+  for (const { ms } of logged) assert.equal(typeof ms, 'number')
   const text = lines.join('')
   for (const secretWord of [secret, 'hidden', id]) assert.ok(!text.includes(secretWord), secretWord)
 })

@@ -1,4 +1,4 @@
-/** A request that is sent again under its Idempotency-Key has its first answer and no second effect. */
+/** A request that is sent again under its Idempotency-Key gets the first answer again, and has no second effect. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { connect } from '../../src/client/client.ts'
@@ -67,7 +67,7 @@ const reports: Partial<Record<OperationName, (id: string) => object>> = {
   reportArtifacts: () => ({ epoch: 1, artifacts: [{ name: 'x', uri: 's3://bucket/x', state: 'registered' }] }),
 }
 
-/** Read off the document that people and programs are told by. */
+/** Read from the OpenAPI document. */
 const document = openApi().paths as Record<string, Record<string, { parameters: { name: string }[] }>>
 const offersKey = ({ path, method }: OperationEntry) =>
   document[path]![method.toLowerCase()]!.parameters.some(({ name }) => name === 'Idempotency-Key')

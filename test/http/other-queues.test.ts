@@ -1,4 +1,4 @@
-/** Every operation that a producer's or worker's key may be bound in, under a key for other queues and one for these. */
+/** Every operation for which a key can be limited to queues, with a key for other queues and with one for these. */
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
@@ -10,7 +10,7 @@ import type { OperationEntry } from '../../src/protocol/operation.ts'
 import { namedOperations, type OperationName } from '../../src/protocol/operations.ts'
 import { served } from '../harness/served.ts'
 
-/** Prepares something in the queue `theirs`, and answers with the request that a key sends about it. */
+/** Prepares an entity in the queue `theirs`. Returns the request that is sent about it. */
 type Ask = (engine: Engine) => Promise<(client: PawlClient) => Promise<unknown>>
 
 const openStage = async (engine: Engine) => {

@@ -1,4 +1,4 @@
-/** Requests to our routes and to those of the dialects: some as their schemas say, most a little or wholly wrong. */
+/** Requests to our routes and to those of the dialects: some are valid, most are invalid in one place or completely. */
 import { randomUUID } from 'node:crypto'
 import { dialects } from '../../src/dialects/all.ts'
 import { type DialectName, dialectNames } from '../../src/protocol/dialects.ts'
@@ -72,16 +72,16 @@ const oddBodies: readonly (string | Uint8Array<ArrayBuffer>)[] = [
 
 const deepest = 20
 
-/** `ids` are some that were seen in answers, so that not every request is about nothing. */
+/** `ids`: from earlier answers, so that some requests name existing entities. */
 export function randomRequest(dice: Dice, ids: readonly string[]): RandomRequest {
   const chance = (share: number) => dice.throw() < share
   const one = <T>(items: readonly T[]) => dice.among(items) as T
   const { dialect, method, path, parameters, body } = one(operations)
-  // Large bodies are wrong somewhere unless they are left alone.
+  // Otherwise every large body would be invalid somewhere.
   const sloppiness = one([0, 0.01, 0.15])
   let depth = 0
   const value = (schema: Schema): unknown => {
-    // A schema may name itself.
+    // A schema may refer to itself.
     if (chance(sloppiness) || depth > deepest) return one(odd)
     depth += 1
     const made = fromSchema(schema)

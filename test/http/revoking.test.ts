@@ -1,4 +1,4 @@
-/** A key that is revoked ends what its holder follows or waits for, on every server of the store. */
+/** Revoking a key ends its streams and long polls, on every server of the store. */
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
@@ -36,7 +36,7 @@ async function twoServers(t: TestContext, more: PawlOptions = {}): Promise<Fleet
   return { ...run, otherUrl: other.url, otherEngine }
 }
 
-/** Everything that waits or goes on, each as a promise of its end: the status of a refusal, or `ended`. */
+/** Everything that waits or streams. Each is a promise of its end: the status of a refusal, or `ended`. */
 async function everythingOpen({ otherUrl, otherEngine, engine }: Fleet, secret: string) {
   const headers = { authorization: `Bearer ${secret}` }
   const post = (path: string, body: object) =>

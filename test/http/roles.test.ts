@@ -1,4 +1,4 @@
-/** Every route and every role, read off the tables. */
+/** Every route with every role, as the tables define it. */
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
@@ -109,7 +109,7 @@ test('who made a key and who revoked it first is kept, and seen by whoever lists
   const made = await ann.createKey({ name: 'w', role: 'worker' })
   assert.deepEqual([made.createdBy, made.revokedBy], ['ann', null])
   await ann.revokeKey(made.id, { actor: 'laptop' })
-  // Once revoked, always by the same.
+  // A second revocation keeps the first actor.
   await run.engine.revokeKey(made.id, { actor: 'too late' })
   const kept = (await ann.keys()).map(({ name, createdBy, revokedBy }) => [name, createdBy, revokedBy])
   assert.deepEqual(kept, [
@@ -128,7 +128,7 @@ test('what anyone may know needs no key, and the rest of the world is told only 
 })
 
 async function behindKeys(t: Parameters<typeof served>[0]): Promise<Served> {
-  // The server wants one to be there before it starts.
+  // The server does not start without one.
   return served(t, { server: { keysOnly: true }, before: engine => engine.createKey({ name: 'first', role: 'admin' }) })
 }
 

@@ -1,4 +1,4 @@
-/** Task types come with JSON Schemas that strangers wrote. None of them may keep the server from answering others. */
+/** The JSON Schemas of task types are untrusted. None of them may keep the server from answering others. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { doublingSchema } from '../harness/doubling-schema.ts'
@@ -6,7 +6,7 @@ import { healthyWhile } from '../harness/healthy-while.ts'
 import { served } from '../harness/served.ts'
 
 const limits = { timeout: 600_000 }
-/** Processor time. The work takes well under 100 milliseconds; the rest is for what else a turn may hold. */
+/** Processor time. The work takes well under 100 milliseconds; the rest is for other work of the same turn. */
 const longestTurn = 1000
 
 test('a small schema that stands for endless work is refused, and others are answered meanwhile', limits, async t => {

@@ -1,4 +1,4 @@
-/** A web page must not be able to make this machine work. What it tries is looked for in the store afterwards. */
+/** A web page must not be able to change anything on this server. Afterwards, the store is searched for traces of it. */
 import assert from 'node:assert/strict'
 import { request as rawRequest } from 'node:http'
 import { test } from 'node:test'
@@ -7,7 +7,7 @@ import { startServer } from '../../src/server/server.ts'
 import { fresh } from '../harness/fresh.ts'
 import { type Served, served } from '../harness/served.ts'
 
-/** `fetch` forbids what a stranger would do: to send the Host of another. */
+/** `fetch` cannot send another Host header, as an attacker would. */
 function send(
   { server }: Served,
   path: string,

@@ -115,8 +115,8 @@ test('stages run in a namespace of their own, which holds no Secret of the serve
 test('everything in deploy/ speaks of the same image, the one that workers are made from', () => {
   const [{ image, env }] = server.spec.containers
   const ofKeys = [...firstKeys.spec.initContainers, ...firstKeys.spec.containers].map(container => container.image)
-  const told = env.find(({ name }: { name: string }) => name === 'PAWL_K8S_IMAGE').value
-  assert.deepEqual(new Set([image, told, usual.pawlImage, ...ofKeys]), new Set([`pawl:${version}`]))
+  const listedImages = env.find(({ name }: { name: string }) => name === 'PAWL_K8S_IMAGE').value
+  assert.deepEqual(new Set([image, listedImages, usual.pawlImage, ...ofKeys]), new Set([`pawl:${version}`]))
   const [{ images }] = read('overlays/example/server/kustomization.yaml')
   assert.deepEqual([images[0].name, images[0].newTag], ['pawl', version])
   assert.match(readFileSync(join(deploy, 'Dockerfile'), 'utf8'), new RegExp(`-t pawl:${version} `))

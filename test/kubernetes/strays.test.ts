@@ -75,18 +75,18 @@ test('tasks that end do not make the cluster be looked at more often', async t =
   await unnoted()
   const ending = new AbortController()
   t.after(() => ending.abort())
-  let heard = 0
+  let wakes = 0
   const witness: Chore = {
     name: 'witness',
     everySeconds: 3600,
-    bell: ({ fileSignal }) => fileSignal,
-    run: async () => ({ heard: heard++ }),
+    wakeSignal: ({ fileSignal }) => fileSignal,
+    run: async () => ({ wakes: wakes++ }),
   }
   const both = [{ ...chore, everySeconds: 3600 }, witness].map(each => keepDoing(each, context, ending.signal))
   await eventually('it has looked', () => jobLists().length === 1)
   await eventually('the bell has rung often', () => {
     context.fileSignal.notify()
-    return heard > 20
+    return wakes > 20
   })
   ending.abort()
   await Promise.all(both)

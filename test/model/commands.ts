@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { type Report, reasonCodes } from '../../src/kernel/decide.ts'
 import type { TaskOptions, TaskTypeOptions } from '../../src/protocol/tasks/tasks.ts'
 
-/** `fitting`: among those for which it is legal, if there are any; else among all that ever were. */
+/** Selects a task or a lease by number. `fitting`: among those for which the command is legal, if there are any. */
 export interface Pick {
   readonly n: number
   readonly fitting: boolean
@@ -46,7 +46,7 @@ export const queues = ['plain', 'typed'] as const
 export type Queue = (typeof queues)[number]
 export const workers = ['ada', 'bob', 'cy'] as const
 
-/** The settings of the second queue's type; tasks may say otherwise. */
+/** The settings of the second queue's type; tasks may override them. */
 export const typed: TaskTypeOptions = {
   leaseSeconds: 8,
   heartbeatSeconds: null,
@@ -69,7 +69,7 @@ export const kinds: readonly TaskOptions[] = [
 ]
 
 const pick = fc.record({ n: fc.nat(1000), fitting: fc.boolean() })
-/** Leases that live are meant more often than not, else hardly a task would get anywhere. */
+/** Selects live leases most of the time. Otherwise few tasks would make progress. */
 const leased = { n: fc.nat(1000), fitting: fc.oneof({ weight: 4, arbitrary: fc.constant(true) }, fc.constant(false)) }
 const worker = fc.nat(workers.length - 1)
 const maybe = <T>(arbitrary: fc.Arbitrary<T>) =>

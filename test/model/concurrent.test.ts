@@ -1,6 +1,6 @@
 /**
- * The same random commands, by several workers truly at once, each with an engine of its own. Nobody can foretell what
- * becomes of a task then; but whatever it is, it must have come about by legal moves, each recorded once.
+ * The same random commands, by several concurrent workers, each with an engine of its own. The outcome of a task cannot be
+ * predicted, but it must be the result of legal moves, each recorded once.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -27,9 +27,9 @@ test('whatever several do at once, histories are legal, the feed is whole and no
   const crowding = Array.from({ length: crowd }, async (_, n) => {
     const own = await openEngine({ database: url!, schema, connections: 3, migrate: false })
     t.after(() => own.close())
-    const looking = rescue({ now: () => 0, beginsBlind: false })
+    const rescueChore = rescue({ now: () => 0, beginsBlind: false })
     for (const each of fc.sample(command, { seed: seed + n, numRuns: commandsEach })) {
-      await act(shared, { engine: own, name: `worker-${n}`, looking }, each)
+      await act(shared, { engine: own, name: `worker-${n}`, rescueChore }, each)
     }
   })
   await Promise.all(crowding)
@@ -48,13 +48,13 @@ interface Shared {
 interface Actor {
   readonly engine: Engine
   readonly name: string
-  readonly looking: ReturnType<typeof rescue>
+  readonly rescueChore: ReturnType<typeof rescue>
 }
 
 const refusals = ['MOVE_REFUSED', 'DEDUPE_CONFLICT', 'TASK_NOT_FOUND']
 
-/** Numbers mean what everybody knows by now: an even choice of tasks, and mostly leases that were won lately. */
-async function act(shared: Shared, { engine, name, looking }: Actor, command: Command): Promise<void> {
+/** Numbers select from what all actors know by now: any task, and mostly recent leases. */
+async function act(shared: Shared, { engine, name, rescueChore }: Actor, command: Command): Promise<void> {
   const task = ({ n }: { n: number }) => shared.ids[n % shared.ids.length] ?? newId()
   const lease = ({ n, fitting }: { n: number; fitting: boolean }) => {
     const { id, epoch } = shared.leases.at(fitting ? -1 - (n % 20) : n % shared.leases.length) ?? {
@@ -109,7 +109,7 @@ async function act(shared: Shared, { engine, name, looking }: Actor, command: Co
     case 'rescue':
     case 'expire':
     case 'end graces': {
-      const chore = { rescue: looking, expire: expireTasks, 'end graces': endGraces }[command.do]
+      const chore = { rescue: rescueChore, expire: expireTasks, 'end graces': endGraces }[command.do]
       assert.equal((await chore.run(engine.context)).failed, 0)
     }
   }

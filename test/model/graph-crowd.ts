@@ -1,4 +1,7 @@
-/** Processes that work on random jobs at the same time: workers that succeed, fail, release and die, operators, a babysitter. */
+/**
+ * Processes that work on random jobs at the same time: workers that succeed, fail, release and die, operators, a
+ * babysitter.
+ */
 import assert from 'node:assert/strict'
 import type { Chore } from '../../src/babysitter/chore.ts'
 import { ageLanes, endGraces, expireTasks } from '../../src/babysitter/chores.ts'
@@ -16,16 +19,16 @@ import { chance, type Load, queues, randomStage, whole } from './random-job.ts'
 
 export interface Crowd {
   readonly dice: Dice
-  /** Ids by number; a clone has none, but is found through `all`. */
+  /** Job ids by number. Clones have no number; `all` contains them. */
   readonly jobs: string[]
-  /** Jobs by number that are surely paused: claims that begin now win nothing of them. One pause is not another. */
+  /** Jobs by number that are certainly paused, so that later claims win none of their tasks. Each pause has a symbol. */
   readonly paused: Map<number, symbol>
-  /** Requests on jobs, by number: how many have begun, and how many of them have not been answered. */
+  /** Requests on jobs, by number: how many have been sent, and how many of them are unanswered. */
   readonly requests: Map<number, { begun: number; open: number }>
   advance(seconds: number): Promise<void>
 }
 
-/** Claims and settles until told to stop; then what it holds is dropped, as when a worker dies. */
+/** Claims and settles until the signal aborts. Tasks that it still holds are dropped, as if the worker had died. */
 export async function work(crowd: Crowd, engine: Engine, worker: string, signal: AbortSignal): Promise<number> {
   const { dice } = crowd
   let held: ClaimedTask[] = []
@@ -50,7 +53,7 @@ export async function work(crowd: Crowd, engine: Engine, worker: string, signal:
 
 const bearable: readonly string[] = ['LEASE_LOST', 'SPAWN_REFUSED', 'TASK_BUSY'] satisfies ProblemCode[]
 
-/** I9. What undoes is not held up by a pause: its job has failed meanwhile. A clone has the payloads of its original. */
+/** I9. Compensations are exempt: their job has failed since it was paused. A clone has the payloads of its original. */
 async function assertMayBeClaimed(
   { paused, jobs }: Crowd,
   engine: Engine,
@@ -88,9 +91,9 @@ function reportOf(dice: Dice, { id, epoch, payload, type }: ClaimedTask): Settle
 }
 
 /**
- * Chores one after the other, and now and then a long time passes: leases, graces and times to live run out. Nobody
- * goes on with jobs that others left behind, for nobody dies between a settle and its roll-up: what was not rolled up
- * then is a fault, and is to be seen.
+ * Runs chores one after another. From time to time the clock moves far ahead: leases, grace periods and times to live
+ * end. The chore that continues jobs is left out: no process dies between a settle and its roll-up here, so a missing
+ * roll-up is a fault that must become visible.
  */
 export async function babysit(crowd: Crowd, engine: Engine, signal: AbortSignal): Promise<void> {
   const runChores = chores()
@@ -139,7 +142,7 @@ export async function operate(crowd: Crowd, engine: Engine, requests: number): P
     crowd.paused.delete(number)
     try {
       const did = await ask(crowd, engine, await engine.job(crowd.jobs[number]!))
-      // Another's request may have ended the pause before its answer was heard here.
+      // Another request may have ended the pause before this answer arrived.
       if (did === 'paused' && isAlone && onJob.begun === begun) crowd.paused.set(number, Symbol())
     } catch (error) {
       if (!(error instanceof Problem) || !refusals.includes(error.code)) throw error
@@ -187,7 +190,7 @@ async function end(engine: Engine, dice: Dice, job: JobView, mode: 'soft' | 'har
   return view
 }
 
-/** One task of a stage, from outside. */
+/** A request on one task of a stage. */
 async function oneTask(dice: Dice, engine: Engine, stage: StageView, call: object): Promise<unknown> {
   const { items } = await engine.tasks({ stageId: stage.id, limit: 20 })
   const task = dice.among(items)
@@ -200,7 +203,7 @@ async function oneTask(dice: Dice, engine: Engine, stage: StageView, call: objec
   return engine.cancel(task.id, { ...call, mode })
 }
 
-/** A job that has ended is left alone, or brought back: all of it, a stage of it, or a task. */
+/** Leaves an ended job as it is, or revives all of it, one stage or one task. */
 async function again({ dice }: Crowd, engine: Engine, job: JobView, stage: StageView | undefined): Promise<unknown> {
   const what = dice.throw()
   if (what < 0.15) return engine.retryJob(job.id)

@@ -1,9 +1,9 @@
 /**
- * Random graphs of stages, worked on by several at once: each worker, operator and babysitter has an engine and
- * connections of its own. Nobody can foretell how a job ends then; but whenever nothing moves, what is written down must
- * be what follows from its tasks, and once nobody holds it up any more, every job must end.
+ * Random graphs of stages, processed concurrently: each worker, operator and babysitter has an engine and connections of
+ * its own. How a job ends cannot be predicted. But whenever nothing is in progress, the stored states and counts must
+ * follow from the tasks, and once no obstacle is left, every job must end.
  *
- * The same seed gives the same jobs and the same throws to each of the people. What runs at once is not repeated exactly.
+ * The same seed gives the same jobs, and the same random numbers to each actor. Their timing is not repeated exactly.
  */
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
@@ -26,7 +26,7 @@ const workers = 4
 const operators = 2
 const requestsEach = 90
 
-/** Submits random jobs `times` times, lets everybody loose on them, and checks the roll-up whenever nothing moves. */
+/** Submits random jobs, runs all actors, and checks the roll-up whenever nothing is in progress; `times` times. */
 export async function workRandomGraphs(t: TestContext, times: number): Promise<void> {
   const world = await fresh(t)
   const engines = await openEngines(world, workers + operators + 1)
@@ -59,7 +59,7 @@ function openEngines({ url, schema }: Fresh, count: number): Promise<Engine[]> {
   return Promise.all(Array.from({ length: count }, open))
 }
 
-/** Everybody throws dice of his own: what one of them throws does not depend on when the others do. */
+/** Every actor has random numbers of its own, which do not depend on the timing of the others. */
 const withDice = (crowd: Crowd, n: number): Crowd => ({ ...crowd, dice: dice(seed + n) })
 
 async function submitJobs(crowd: Crowd, engine: Engine): Promise<void> {
@@ -70,7 +70,7 @@ async function submitJobs(crowd: Crowd, engine: Engine): Promise<void> {
   }
 }
 
-/** Workers and a babysitter go on until the operators have made all their requests. Answers with the attempts made. */
+/** Runs workers and a babysitter until the operators have sent all their requests. Returns the number of attempts. */
 async function livelyTime(crowd: Crowd, engines: readonly Engine[], die: number): Promise<number> {
   const ending = new AbortController()
   const { signal } = ending
@@ -95,7 +95,7 @@ async function livelyTime(crowd: Crowd, engines: readonly Engine[], die: number)
 /** The number of rounds without progress after which a story fails. */
 const patience = 10
 
-/** Nobody holds a job up any more: it is started, resumed, approved and sealed, and workers die no more. */
+/** Removes all obstacles: jobs are started, resumed, approved and sealed, and workers no longer die. */
 async function untilAllHaveEnded(crowd: Crowd, engine: Engine, engines: readonly Engine[]) {
   const runChores = chores([continueJobs(0)])
   const ends: Record<string, number> = {}

@@ -24,23 +24,23 @@ export async function jobFaults(sql: Sql): Promise<string[]> {
   return faults
 }
 
-/** Jobs that have not ended, and their stages, as far as one must know to say why. */
+/** Jobs that have not ended and their stages, with the facts that explain why. */
 export async function openJobs(sql: Sql): Promise<string[]> {
-  const rows = await sql<{ told: string }>`
+  const rows = await sql<{ description: string }>`
     select format('job %s %s, ends as %s, open: %s', j.id, j.state, j.ends_as, j.open) || string_agg(
              format(E'\n  %s %s %s, ends as %s, round %s: %s good, %s bad, %s blocked of %s, %s of %s fanned, errand %s; %s',
                     s.kind, s.name, s.state, s.ends_as, s.round, s.good, s.bad, s.blocked, s.total, s.fanned,
                     json_array_length(s.fan), s.errand,
                     s.plan->'needs' || (s.plan->'join') || (s.plan->'onFailure')),
-             '' order by s.ordinal) as told
+             '' order by s.ordinal) as description
       from pawl.job j join pawl.stage s on s.job_id = j.id
      where j.ended_at is null group by j.id`
-  return rows.map(({ told }) => told)
+  return rows.map(({ description }) => description)
 }
 
 class Undo extends Error {}
 
-/** The job as it is read under its lock; nothing is left to be done. What was counted for it is undone again. */
+/** Reads the job under its lock, as the engine does, and rolls back. No act must be left to do. */
 async function openActs(sql: Sql, id: string): Promise<string[]> {
   const faults: string[] = []
   const readRules = async (tx: Sql) => {
@@ -63,7 +63,7 @@ async function openActs(sql: Sql, id: string): Promise<string[]> {
   return faults
 }
 
-/** The counts of a stage, with what was appended, are those of its tasks. */
+/** The counts of a stage, including appended changes, are those of its tasks. */
 async function miscounted(sql: Sql): Promise<string[]> {
   const rows = await sql<{ fault: string }>`
     with appended as (
@@ -82,15 +82,15 @@ async function miscounted(sql: Sql): Promise<string[]> {
                    s.partial + coalesce(a.partial, 0), s.skipped + coalesce(a.skipped, 0)]::int[] as written,
              array[coalesce(c.total, 0) + case when s.ends_as is null and s.ended_at is null
                                                then coalesce(json_array_length(s.fan), 0) - s.fanned else 0 end,
-                   coalesce(c.good, 0), coalesce(c.bad, 0), coalesce(c.partial, 0), coalesce(c.skipped, 0)]::int[] as told,
+                   coalesce(c.good, 0), coalesce(c.bad, 0), coalesce(c.partial, 0), coalesce(c.skipped, 0)]::int[] as counted,
              coalesce(c.blocked, 0) as blocked
         from pawl.stage s
         left join appended a on a.stage_id = s.id
         left join counted c on c.stage_id = s.id
     )
     select format('stage %s of %s (%s, ends as %s): total, good, bad, partial, skipped are %s, and counted %s',
-                  name, job_id, state, ends_as, written, told) as fault
-      from both_ways where written <> told
+                  name, job_id, state, ends_as, written, counted) as fault
+      from both_ways where written <> counted
      union all
     select format('stage %s of %s is %s, and %s of its tasks are blocked', name, job_id, state, blocked)
       from both_ways where blocked > 0 and state not in ('created', 'waiting')`
@@ -110,7 +110,7 @@ async function orphans(sql: Sql): Promise<string[]> {
   return rows.map(({ fault }) => fault)
 }
 
-/** A lane is open while work of its stage may be claimed, and only then. */
+/** A lane is open exactly while tasks of its stage may be claimed. */
 async function misplaced(sql: Sql): Promise<string[]> {
   const rows = await sql<{ fault: string }>`
     select format('the lane of stage %s (%s, job %s) should be %s', s.name, s.state, j.state,

@@ -17,7 +17,7 @@ const commands = 60
 const path = process.env.PAWL_TEST_PATH
 
 test('whatever workers and operators do, the database does what the kernel decides', async t => {
-  // Jitter is the only chance in it: with a fixed die, a run can be told again exactly.
+  // Jitter is the only random part. With a fixed number, a run can be repeated exactly.
   t.mock.method(Math, 'random', () => 0.25)
 
   const stories = fc.array(command, { minLength: commands, maxLength: commands })
@@ -32,18 +32,18 @@ test('whatever workers and operators do, the database does what the kernel decid
   if (!failed) return
   const replay = `repeat with PAWL_TEST_PATH=${counterexamplePath} and --seed ${seed}`
   console.error(replay)
-  const shortest = await shorten(counterexample![0], async story => (await faultOf(story))?.told, 60)
+  const shortest = await shorten(counterexample![0], async story => (await faultOf(story))?.ran, 60)
   const lines = shortest.map(command => JSON.stringify(command))
   assert.fail(new Error([replay, ...lines].join('\n'), { cause: (await faultOf(shortest))?.error ?? first }))
 })
 
-/** Tells a story; if the two do not agree, answers with why, and with how many commands were told by then. */
-async function faultOf(story: readonly Command[]): Promise<{ told: number; error: unknown } | undefined> {
-  let told = 0
+/** Runs a story. If engine and model disagree, returns the error and the number of commands that had run. */
+async function faultOf(story: readonly Command[]): Promise<{ ran: number; error: unknown } | undefined> {
+  let ran = 0
   try {
     await inWorld(async world => {
       for (const command of story) {
-        told += 1
+        ran += 1
         await step(world, command)
         await compareRows(world)
       }
@@ -51,6 +51,6 @@ async function faultOf(story: readonly Command[]): Promise<{ told: number; error
     })
     return undefined
   } catch (error) {
-    return { told, error }
+    return { ran, error }
   }
 }

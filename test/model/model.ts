@@ -40,7 +40,7 @@ export interface ModelTask {
   owner: string | null
   runAt: number
   leaseUntil: number | null
-  /** When its start was reported, which may be later than it was. */
+  /** When its start was reported, which may be later than the start. */
   heardAt: number
   endedAt: number | null
   cancelAt: number | null
@@ -62,13 +62,13 @@ export interface Model {
   clock: number
   readonly types: Readonly<Record<string, Partial<TaskSettings>>>
   readonly tasks: Map<string, ModelTask>
-  /** In the order in which they were made. */
+  /** In the order of their creation. */
   readonly lanes: { readonly queue: string; readonly priority: number }[]
-  /** Which task stands for a queue's dedupe key. */
+  /** The task that holds a dedupe key of a queue. */
   readonly keys: Map<string, string>
   /** Every lease that was ever won. */
   readonly leases: Lease[]
-  /** The tasks that the last claiming sync of a worker's session got. */
+  /** The tasks that the last claim of a worker's session won. */
   readonly sessions: Map<string, { syncId: string; won: readonly Lease[] }>
   beats: number
 }
@@ -87,7 +87,7 @@ export function factsOf(task: ModelTask): TaskFacts {
   return { state, failures, losses, lostBeforeStart: lostBeforeStart(task), settings, cancelling }
 }
 
-/** Moves at the end of its history that say that it was lost before its start, and not charged; claims lie between. */
+/** The number of uncharged losses before a start at the end of the history, with only claims between them. */
 function lostBeforeStart({ events }: ModelTask): number {
   const moves = events.filter(({ from, to }) => from !== to && to !== 'assigned').toReversed()
   const isLost = ({ to, cause, payload }: ModelEvent) =>
@@ -101,7 +101,7 @@ export function startedAt({ events, epoch }: ModelTask): number | null {
   return events.find(event => event.epoch === epoch && event.type === 'task.started')?.ts ?? null
 }
 
-/** The task that is held under this very epoch. */
+/** The task, if it is held under this epoch. */
 export function holding(model: Model, { id, epoch }: Lease): ModelTask | undefined {
   const task = model.tasks.get(id)
   return task !== undefined && task.epoch === epoch && isHeld(task) ? task : undefined
@@ -116,7 +116,7 @@ export interface NewModelTask {
   readonly payload: unknown
 }
 
-/** Queues a task, or names the one that stands for its key. */
+/** Queues a task, or returns the one that holds its dedupe key. */
 export function enqueue(model: Model, id: string, item: NewModelTask): { id: string; state: TaskState; was: boolean } {
   const { queue, priority, key, payload } = item
   const holder = key === undefined ? undefined : holderOf(model, queue, key)
@@ -138,7 +138,7 @@ export function enqueue(model: Model, id: string, item: NewModelTask): { id: str
 
 const slot = (queue: string, key: string) => `${queue}/${key}`
 
-/** The task that holds a dedupe key: it has not ended, or its dedupeSeconds have not passed since. */
+/** The task that holds a dedupe key: it has not ended, or its dedupeSeconds since the end have not passed. */
 export function holderOf(model: Model, queue: string, key: string): ModelTask | undefined {
   const task = model.tasks.get(model.keys.get(slot(queue, key)) ?? '')
   const isOver = task?.endedAt != null && task.endedAt + 1000 * task.settings.dedupeSeconds <= model.clock
@@ -159,7 +159,7 @@ interface EventFacts {
 
 const edges = edgesOf(taskLifecycle)
 
-/** One transition, or a request that moves nothing: the event, and what follows from the table. */
+/** Records a transition, or a request without one: the event, and the changes that follow from the table. */
 export function record(task: ModelTask, to: TaskState, facts: EventFacts): void {
   const from = task.events.length === 0 ? null : task.state
   if (from === null) assert.ok((taskLifecycle.initial as readonly string[]).includes(to))
@@ -187,7 +187,7 @@ export function record(task: ModelTask, to: TaskState, facts: EventFacts): void 
   })
 }
 
-/** Makes of a task what the kernel said; false: it said no. `beganAt` is when an implied start happened. */
+/** Applies the verdict of the kernel to a task. False: it refused. `beganAt`: the time of an implied start. */
 export function obey(model: Model, task: ModelTask, verdict: Verdict, actor: string, beganAt = model.clock): boolean {
   if (!verdict.ok) return false
   const { steps, patch } = verdict

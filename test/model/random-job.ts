@@ -73,9 +73,9 @@ function tasksOf(dice: Dice, load: Load, known: readonly string[]): Partial<Stag
 
 function condition(dice: Dice, known: readonly string[]): string {
   const above = dice.among(known)
-  const told = above === undefined ? [] : [`stages.${above}.state != "partial"`, `stages.${above}.good > 0`]
-  // The last is an error when it is looked at, and fails its stage.
-  return dice.among(['input.go', 'input.go', '!input.go', 'size(input.list) > 1', ...told, 'input.nowhere.to == 1'])!
+  const ofAbove = above === undefined ? [] : [`stages.${above}.state != "partial"`, `stages.${above}.good > 0`]
+  // The evaluation of the last one is an error, which fails its stage.
+  return dice.among(['input.go', 'input.go', '!input.go', 'size(input.list) > 1', ...ofAbove, 'input.nowhere.to == 1'])!
 }
 
 function someOf<T>(dice: Dice, items: readonly T[]): T[] {

@@ -13,7 +13,7 @@ const edges = edgesOf(taskLifecycle)
 const requests = ['task.cancel_requested', 'task.payload_edited']
 const failed = ['reported_failed', 'timeout']
 
-/** Plays the events of one task, oldest first. Throws at the first that does not follow from those before it. */
+/** Replays the events of one task, oldest first. Throws at the first that does not follow from those before it. */
 function replay(events: readonly EventView[]) {
   const row = {
     ...{
@@ -63,8 +63,8 @@ function replay(events: readonly EventView[]) {
 }
 
 /**
- * The event says so if the task comes back. Where it ends, it ended because of the charge; or because it was cancelled,
- * and the babysitters of these tests can always see, so the loss of a running task was charged.
+ * If the task is retried, the event says whether the loss was charged. If the task ended by the loss, it was charged. If it
+ * was cancelled, the loss of a running task was charged, because the babysitters of these tests are never blind.
  */
 function wasCharged({ from, to, payload }: EventView): boolean {
   if (to === 'retrying') return payload.charged === true
@@ -76,8 +76,8 @@ function isAbove(one: readonly number[], other: readonly number[]): boolean {
   return at >= 0 && one[at]! > other[at]!
 }
 
-/** The row, as far as events tell it. */
-function told(view: TaskView): ReturnType<typeof replay> {
+/** The fields of the view that follow from the events. */
+function factsOf(view: TaskView): ReturnType<typeof replay> {
   const { id, state, seq, round, epoch, failures, losses, createdAt, changedAt, owner, startedAt, endedAt } = view
   return {
     ...{ id, state, seq, round, epoch, failures, losses, createdAt, changedAt, owner, startedAt, endedAt },
@@ -86,7 +86,7 @@ function told(view: TaskView): ReturnType<typeof replay> {
   }
 }
 
-/** All tasks, as the engine tells them. */
+/** All tasks, read from the engine. */
 export async function allTasks(engine: Engine): Promise<TaskView[]> {
   const all: TaskView[] = []
   for (let cursor: string | null | undefined; cursor !== null; ) {
@@ -108,8 +108,8 @@ async function eventsOf(engine: Engine, id: string): Promise<EventView[]> {
 }
 
 /**
- * Each task's events replay to exactly its row, whether they are read from the task or from the feed; there are as many
- * as there were transitions, and none goes back. Returns them all.
+ * Replaying the events of each task gives exactly its row, whether they are read from the task or from the feed. There is
+ * one per transition, and none goes back. Returns all of them.
  */
 export async function checkReplay(engine: Engine): Promise<EventView[]> {
   const tasks = await allTasks(engine)
@@ -119,8 +119,8 @@ export async function checkReplay(engine: Engine): Promise<EventView[]> {
   for (const event of feed) fed.set(event.entityId, [...(fed.get(event.entityId) ?? []), event])
   for (const task of tasks) {
     const events = await eventsOf(engine, task.id)
-    assert.deepEqual(replay(events), told(task))
-    // Across transactions that overlap, the feed keeps the order of their beginnings: seq is the order of a task's own.
+    assert.deepEqual(replay(events), factsOf(task))
+    // The feed orders overlapping transactions by their beginning. The order of the events of one task is that of seq.
     const same = (fed.get(task.id) ?? []).sort((one, other) => one.seq - other.seq)
     assert.deepEqual(same, events, `the feed of ${task.id}`)
   }

@@ -1,7 +1,7 @@
 /**
- * Leaves out of a failing story all that it can do without: what follows the fault, then halves, then smaller and
- * smaller pieces. Stories are slow to tell, so it ends when the time is up, with the shortest that was found.
- * `failsAt` says how many items of a story were told when it failed; undefined: it went well.
+ * Shortens a failing story: removes everything after the fault, then halves, then ever smaller pieces. Running a story is
+ * slow, so the search ends when the time is up. Returns the shortest failing story that was found.
+ * `failsAt` returns the number of items that had run when the story failed; undefined: it did not fail.
  */
 export async function shorten<Item>(
   story: readonly Item[],
@@ -14,9 +14,9 @@ export async function shorten<Item>(
     for (let start = 0; start < shortest.length; ) {
       if (performance.now() > deadline) return shortest
       const rest = [...shortest.slice(0, start), ...shortest.slice(start + size)]
-      const told = rest.length === 0 ? undefined : await failsAt(rest)
-      if (told === undefined) start += size
-      else shortest = rest.slice(0, told)
+      const failedAt = rest.length === 0 ? undefined : await failsAt(rest)
+      if (failedAt === undefined) start += size
+      else shortest = rest.slice(0, failedAt)
     }
   }
   return shortest

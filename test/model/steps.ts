@@ -1,4 +1,4 @@
-/** Each command, done to the engine and foretold by the model; the answers must agree. */
+/** Runs each command on the engine and on the model. The answers must agree. */
 import assert from 'node:assert/strict'
 import { endGraces, expireTasks } from '../../src/babysitter/chores.ts'
 import { rescue } from '../../src/babysitter/rescue.ts'
@@ -103,7 +103,7 @@ async function queue({ engine, model }: World, { items }: Of<'enqueue'>): Promis
   }
 }
 
-/** The task that is meant: where asked for, one from which the move leads on; a cancel means one in hand. */
+/** Selects a task; if `fitting`, one that allows the move. A cancel prefers held tasks. */
 function pickTask({ model }: World, { n, fitting }: Pick, move: TaskMove): string {
   const all = [...model.tasks.values()]
   const legal = fitting ? all.filter(task => mayMove(taskLifecycle, task.state, move)) : []
@@ -181,7 +181,7 @@ async function redrive(world: World, { picks, dryRun, payload, rate }: Of<'redri
   assert.deepEqual([answer.dryRun, answer.redriven, named], [dryRun, redriven, refused])
 }
 
-/** A dry run counts those before it as done: what comes back twice, or to a key that has just been taken, is refused. */
+/** A dry run treats earlier letters as redriven: a repeated letter, or one whose key an earlier letter took, is refused. */
 function dryVerdictOn(world: World, id: string, decide: (task: ModelTask) => Verdict, before: readonly string[]) {
   const code = verdictOn(world, id, decide)
   if (code !== 'done') return code
@@ -194,27 +194,27 @@ function dryVerdictOn(world: World, id: string, decide: (task: ModelTask) => Ver
   return isTaken ? 'DEDUPE_CONFLICT' : code
 }
 
-/** A redrive with another payload: the edit is an event of its own. */
+/** A redrive with another payload. The edit is a separate event. */
 function edit({ model }: World, task: ModelTask, payload: unknown): void {
   const event = { type: 'task.payload_edited', actor: 'operator', cause: 'redrive', payload: { before: task.payload } }
   record(task, task.state, { ts: model.clock, ...event })
   task.payload = payload
 }
 
-/** A babysitter that has seen everything for so long; what it finds that was lost before is not charged. */
+/** A babysitter that has been watching for this long. Losses from before that time are not charged. */
 async function rescueLost(world: World, sightedSeconds: number): Promise<void> {
   const { engine, model } = world
   const blindSeconds = [0, 9, 18]
   const moments = sightedSeconds > 1e6 ? [0] : [...blindSeconds, 20 + sightedSeconds]
   let now = 0
-  const looking = rescue({ now: () => now, beginsBlind: moments.length > 1 })
+  const rescueChore = rescue({ now: () => now, beginsBlind: moments.length > 1 })
   for (const at of moments) {
     now = at * 1000
     if (at === moments.at(-1)) break
-    assert.deepEqual(await looking.run(engine.context), { rescued: 0, isBlind: true })
+    assert.deepEqual(await rescueChore.run(engine.context), { rescued: 0, isBlind: true })
   }
   const isLost = (task: ModelTask) => isPast(world, task.leaseUntil)
-  // An attempt that runs too long is found within five seconds; the row tells whether it was found sooner.
+  // An attempt that exceeds its timeout is found within five seconds. The row shows when.
   const late = [...model.tasks.values()].filter(task => !isLost(task) && isLate(world, task, 0))
   const certain = new Set(late.filter(task => isLate(world, task, 5)))
   const seqs = new Map(late.map(({ id, seq }) => [id, seq]))
@@ -225,7 +225,7 @@ async function rescueLost(world: World, sightedSeconds: number): Promise<void> {
     const found = certain.has(task) || (await engine.task(task.id)).seq !== seqs.get(task.id)
     return found ? timeOut(factsOf(task), Math.random()) : undefined
   }
-  await chore(world, looking, 'rescued', decide)
+  await chore(world, rescueChore, 'rescued', decide)
 }
 
 function isLate(world: World, task: ModelTask, seconds: number): boolean {

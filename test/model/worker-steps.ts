@@ -33,8 +33,8 @@ export async function claim(world: World, { worker: w, queues, limit, session }:
 }
 
 /**
- * Best lane first, oldest first within a lane, up to the limit; which of those that came due at the same moment is left
- * open. Of tasks to be handled with care at most one is given out, though all count as seen.
+ * Checks the choice of a claim: the best lane first, the oldest tasks first within a lane, up to the limit. Tasks that came
+ * due at the same moment may be in any order. At most one careful task is claimed, but all of them count as seen.
  */
 function checkChoice(model: Model, won: readonly ModelTask[], queues: readonly string[], limit: number): void {
   const lanes = model.lanes.filter(({ queue }) => queues.includes(queue)).sort((a, b) => b.priority - a.priority)
@@ -83,17 +83,19 @@ function handedOut(model: Model, task: ModelTask) {
 
 const byId = <T extends { id: string }>(items: readonly T[]) => [...items].sort((a, b) => (a.id < b.id ? -1 : 1))
 
-/** A worker is told of the soft cancels of what it holds. */
+/** The answer must list the soft cancels of the tasks that the worker holds. */
 function checkNotices(model: Model, worker: string, { cancel }: SyncAnswer): void {
-  const told = [...model.tasks.values()].filter(task => isHeld(task) && task.owner === worker && task.cancelAt !== null)
-  const foretold: CancelNotice[] = told.map(({ id, epoch, cancelAt, settings: { graceSeconds } }) => {
+  const cancelled = [...model.tasks.values()].filter(
+    task => isHeld(task) && task.owner === worker && task.cancelAt !== null,
+  )
+  const expected: CancelNotice[] = cancelled.map(({ id, epoch, cancelAt, settings: { graceSeconds } }) => {
     const left = (cancelAt! + 1000 * graceSeconds - model.clock) / 1000
     return { id, epoch, mode: 'soft', graceSeconds: Math.max(0, left) }
   })
-  assert.deepEqual(byId(cancel), byId(foretold))
+  assert.deepEqual(byId(cancel), byId(expected))
 }
 
-/** The lease that is meant; one that nobody ever had where there are none. */
+/** Selects a lease; if `fitting`, a live one. If there are none, returns a lease that never existed. */
 function pickLease(model: Model, { n, fitting }: Pick): Lease {
   const live = fitting ? model.leases.filter(lease => holding(model, lease) !== undefined) : []
   const among = live.length > 0 ? live : model.leases
@@ -108,7 +110,7 @@ export async function report(world: World, command: Of<'report'>): Promise<void>
   const lease = <P extends Pick>({ n, fitting, ...rest }: P) => ({ ...rest, ...pickLease(model, { n, fitting }) })
   const settleReports = command.settles.map(lease)
   const startReports = command.starts.map(lease)
-  // A beat passes over a row that is locked, and a settle locks the row even of a lease that was lost.
+  // A heartbeat skips locked rows, and a settle locks the row even if its lease was lost.
   const beatReports = command.beats
     .map(lease)
     .filter(({ id, epoch }) => settleReports.every(item => item.id !== id || item.epoch === epoch))
@@ -116,7 +118,7 @@ export async function report(world: World, command: Of<'report'>): Promise<void>
     ...{ worker, started: startReports, beats: beatReports.map(withoutUndefined) },
     settled: settleReports.map(({ report, ...rest }) => ({ ...rest, ...report })),
   })
-  // Repeated reports about a lease count once. Two beats are merged, and a later value wins.
+  // Repeated reports on a lease count once. Two heartbeats are merged, and the later value wins.
   const settled = merged(settleReports, ({ id, epoch, report }) => `${id} ${epoch} ${report.outcome}`)
   const started = merged(startReports, ({ id, epoch }) => `${id} ${epoch}`)
   const beats = merged(
@@ -124,14 +126,14 @@ export async function report(world: World, command: Of<'report'>): Promise<void>
     ({ id, epoch }) => `${id} ${epoch}`,
     (first, later) => ({ ...first, ...withoutUndefined(later) }),
   )
-  // A settle says that it started, too, and needs no beat; the rest is told in the order in which it was said.
+  // A settle implies the start and makes heartbeats unnecessary. The other reports are applied in their order.
   const refused: Lease[] = []
   const notSettled = (item: Lease) => !settled.some(same(item))
   for (const item of settled) if (!settleOne(model, item, worker)) refused.push(item)
   for (const item of started.filter(notSettled)) if (!startOne(model, item, worker)) refused.push(item)
   const refusedStarts = started.filter(item => refused.some(same(item)))
-  const heard = beats.filter(item => notSettled(item) && !refusedStarts.some(same(item)))
-  for (const item of heard) if (!beatOne(model, item)) refused.push(item)
+  const accepted = beats.filter(item => notSettled(item) && !refusedStarts.some(same(item)))
+  for (const item of accepted) if (!beatOne(model, item)) refused.push(item)
 
   const name = ({ id, epoch }: Lease) => `${id} ${epoch} LEASE_LOST`
   const names = answer.refused.map(({ id, epoch, code }) => `${id} ${epoch} ${code}`)
@@ -139,7 +141,7 @@ export async function report(world: World, command: Of<'report'>): Promise<void>
   if (beats.some(notSettled)) checkNotices(model, worker, answer)
 }
 
-/** The first word on a lease counts. The same again is acknowledged, whatever the task is by now; any other is lost. */
+/** The first report on a lease counts. A repetition is acknowledged, whatever the state is by now; others are refused. */
 function settleOne(model: Model, item: Lease & Pick_<Reported>, worker: string): boolean {
   const task = holding(model, item)
   if (task === undefined) {

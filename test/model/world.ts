@@ -1,4 +1,4 @@
-/** An engine on a schema of its own with its clock stopped, the model of it, and how the two are compared. */
+/** An engine on a schema of its own with a stopped clock, its model, and the comparison of the two. */
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import type { TestContext } from 'node:test'
@@ -17,7 +17,7 @@ export interface World extends Fresh {
   readonly syncIds: number[]
 }
 
-/** Opens a world, lets `live` do things in it, and closes it, having checked the rules. */
+/** Opens a world, runs `live` in it, checks the rules, and closes it. */
 export async function inWorld(live: (world: World) => Promise<void>): Promise<void> {
   const ends: (() => Promise<void>)[] = []
   const lifetime = { after: (end: () => Promise<void>) => void ends.push(end) }
@@ -44,7 +44,7 @@ export async function setClock({ sql, model }: World, ms: number): Promise<void>
       $$ select timestamptz '${new Date(ms).toISOString()}' $$`)
 }
 
-/** Every task's row is what the model says. */
+/** Every task's row must agree with the model. */
 export async function compareRows({ sql, model }: World): Promise<void> {
   const rows = await sql<{ id: string }>`
     select v.id, v.queue, v.priority, v.state, v.seq, v.round, v.epoch, v.failures, v.losses, v.careful, v.partial,
@@ -123,8 +123,8 @@ function grouped(events: readonly EventView[]): Map<string, PlainEvent[]> {
 }
 
 /**
- * Reads the feed from its start, in pages that cut through statements, until it has so many events. It ends before the
- * oldest transaction that runs, and other tests share the server: so it is asked again for a while.
+ * Reads this number of events of the feed from its start, in pages that cut through statements. The feed ends before the
+ * oldest running transaction, which may belong to another test on the server, so it is read again for a while.
  */
 export async function wholeFeed(
   { events }: Pick<Engine, 'events'>,

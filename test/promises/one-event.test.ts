@@ -160,9 +160,9 @@ async function babysit({ sql, advance }: Movable, sitters: readonly Engine[], ch
   }
   void asking.then(asked, asked)
   const chores = sitters.map(({ context }) => {
-    const looking = rescue({ now: () => 0, beginsBlind: false })
+    const rescueChore = rescue({ now: () => 0, beginsBlind: false })
     return async () => {
-      for (const chore of [looking, expireTasks, endGraces]) assert.equal((await chore.run(context)).failed, 0)
+      for (const chore of [rescueChore, expireTasks, endGraces]) assert.equal((await chore.run(context)).failed, 0)
     }
   })
   for (let turns = 0; turns < 1000; turns++) {

@@ -156,7 +156,7 @@ async function kill(child: ChildProcess): Promise<void> {
   await exited
 }
 
-/** Collects reports up to one of a kind. `fault`: why that one did not come. */
+/** Collects reports up to the first of a kind. `fault`: why that one is missing. */
 function reportsUntil(child: ChildProcess, kind: Report['kind'], seconds: number) {
   return new Promise<{ taken: readonly Report[]; fault?: string }>(resolve => {
     const taken: Report[] = []

@@ -36,7 +36,7 @@ test('tests choose nothing by the date, and throw only dice that can be thrown a
   )
   const tests = files.filter(file => /\.test\.ts$/.test(file) || /^test\/.*\.ts$/.test(file))
   const chooses = /Math\.random\(\)|86_?400_?000\) %|getDay\(|getDate\(/
-  // The model throws the same die as the product, which its test loads.
+  // The model calls the same source of random numbers as the product.
   const allowed = ['runner/run-tests', 'runner/tiers.test', 'model/steps', 'model/worker-steps'].map(
     name => `test/${name}.ts`,
   )

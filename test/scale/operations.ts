@@ -16,7 +16,7 @@ interface Some {
   dead(): Promise<string>
 }
 
-/** How many things are answered or changed, and how to ask. */
+/** The number of items that are returned or changed, and the request. */
 export const operations: Record<OperationName, readonly [items: number, ask: Ask]> = {
   submit: [10, (_engine, some) => some.job()],
   jobs: [50, engine => engine.jobs({ limit: 50 })],
@@ -196,7 +196,7 @@ export const operations: Record<OperationName, readonly [items: number, ask: Ask
   ],
 }
 
-/** Lists by what people look for. */
+/** Lists with the filters that people use. */
 export const filtered: Record<string, readonly [items: number, ask: Ask]> = {
   'jobs by name': [50, engine => engine.jobs({ name: 'gated', limit: 50 })],
   'jobs by correlation': [50, engine => engine.jobs({ correlationId: 'none', limit: 50 })],

@@ -12,7 +12,7 @@ import { filtered, operations, someOf } from './operations.ts'
 
 const jobs = 19_000
 const alone = 20_000
-/** One stage of very many tasks, beside the many of few. */
+/** One stage with very many tasks, beside many small ones. */
 const vast = 28_000
 /** A row is looked up a few times: by the operation, by guards, by the answer. */
 const rowsPerOperation = 150
@@ -37,11 +37,11 @@ async function analyze(url: string): Promise<void> {
 
 describe('on a store of 200,000 tasks and 20,000 jobs', { timeout: 900_000 }, () => {
   let cluster: Awaited<ReturnType<typeof startCluster>>
-  /** Planned its statements while the store was empty. */
+  /** An engine that planned its statements while the store was empty. */
   let early: Engine
-  /** Planned them when it was full, and the server knew nothing of that yet. */
+  /** An engine that planned them when it was full, before the server had new statistics. */
   let late: Engine
-  /** Planned them when the server had looked at its tables. */
+  /** An engine that planned them with current statistics. */
   let analyzed: Engine
   before(async () => {
     cluster = await startCluster({ version: 18, settings: { fsync: 'off', autovacuum: 'off' } })

@@ -1,4 +1,7 @@
-/** Seed 000, the Marie scheduler: its table of valid transitions, and its rules for time, retries, branches and outcomes. */
+/**
+ * Seed 000, the Marie scheduler: its table of valid transitions, and its rules for time, retries, branches and
+ * outcomes.
+ */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ageLanes, expireTasks, retention } from '../../src/babysitter/chores.ts'

@@ -157,6 +157,17 @@ test('comments name their subject: none starts with What, Who, Whoever, Of, So m
   assert.deepEqual(faults, [])
 })
 
+test('names say what they hold: nothing is called said, told, heard, says, look, looking, came, hands, judge or bell', () => {
+  const riddle =
+    /^\s*(?:export )?(?:const|let|(?:async )?function|type|interface|class)\s+\W?(?:said|told|hear[ds]|says|look(?:s|ing)?|came|hands|judge|bell)\b/i
+  const faults = everything.flatMap(file =>
+    readFileSync(join(root, file), 'utf8')
+      .split('\n')
+      .flatMap((line, index) => (riddle.test(line) ? [`${file}:${index + 1}`] : [])),
+  )
+  assert.deepEqual(faults, [])
+})
+
 for (const [path, text] of Object.entries(generatedDocs())) {
   test(`${path} is what the code says`, () => {
     const kept = existsSync(join(root, path)) ? readFileSync(join(root, path), 'utf8') : ''

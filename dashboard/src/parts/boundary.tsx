@@ -1,6 +1,6 @@
 /**
- * Keeps an error in one part from breaking the whole page. If a part could not be loaded, because the server was away or was
- * replaced by a newer one, the page reloads when the connection is back.
+ * Keeps an error in one part from breaking the whole page. If a part could not be loaded, because the server was away
+ * or was replaced by a newer one, the page reloads when the connection is back.
  */
 import { Alert, Button } from '@mantine/core'
 import { Component, type ReactNode } from 'react'

@@ -1,7 +1,8 @@
 /**
- * Falconeri's workers know neither leases nor epochs: the name of the pod stands for both. A claim is made as `node/pod`, like
- * those of Pawl's own workers in Kubernetes. So both names are kept with the lease, and a runner that sees the pod vanish
- * knows whose lease it was. A pod's reports count for the epoch of its own last attempt: the fence is the same for all.
+ * Falconeri's workers know neither leases nor epochs: the name of the pod stands for both. A claim is made as
+ * `node/pod`, like those of Pawl's own workers in Kubernetes. So both names are kept with the lease, and a runner that
+ * sees the pod vanish knows whose lease it was. A pod's reports count for the epoch of its own last attempt: the fence
+ * is the same for all.
  */
 import { ownQueueOf } from '../../kernel/datum.ts'
 import { Problem } from '../../kernel/problem.ts'
@@ -11,8 +12,8 @@ import { list, orNull, view } from '../../protocol/shapes.ts'
 import type { HeldTask } from '../../protocol/tasks/sync.ts'
 import type { TaskView } from '../../protocol/tasks/tasks.ts'
 import { field, isObject, object, oneOf, type ValueOf } from '../../schema/check.ts'
-import type { AskersEngine } from '../askers-engine.ts'
 import { type DialectRequest, type DialectRoute, good, route, someBody } from '../dialect.ts'
+import type { DialectEngine } from '../dialect-engine.ts'
 import { allItems } from '../kit/pages.ts'
 import { anyList, anyText, openBody, readBody } from '../kit/requests.ts'
 import type { KnownLease } from '../known-leases.ts'
@@ -44,7 +45,7 @@ type Reserved = Pick<TaskView, 'stageId' | 'queue'>
 const isReserved = ({ stageId, queue }: Reserved) => stageId !== null && queue === ownQueueOf(stageId)
 
 /** A datum that a pod may report on. */
-async function reservedDatum(engine: AskersEngine, id: string): Promise<TaskView & { jobId: string }> {
+async function reservedDatum(engine: DialectEngine, id: string): Promise<TaskView & { jobId: string }> {
   const task = datumIn(await engine.heldTask(id))
   if (!isReserved(task)) throw new Problem('LEASE_LOST', { id: task.id })
   return task
@@ -52,7 +53,7 @@ async function reservedDatum(engine: AskersEngine, id: string): Promise<TaskView
 
 /** Does something as this pod under a lease that the server knows. Undefined: the datum must be read. */
 function underKnownLease<Result>(
-  engine: AskersEngine,
+  engine: DialectEngine,
   id: string,
   pod: string,
   work: (lease: KnownLease) => Promise<Result>,
@@ -131,7 +132,7 @@ async function settle({ engine, params, body }: DialectRequest) {
 }
 
 async function endAsRead(
-  engine: AskersEngine,
+  engine: DialectEngine,
   id: string,
   pod: string,
   end: (id: string, epoch: number) => Promise<TaskView>,
@@ -144,7 +145,7 @@ async function endAsRead(
  * The epoch of this pod's last attempt at a datum. A pod that never held it is refused like one that has lost it. The task
  * itself names the pod that holds it now; only for other pods is the history read.
  */
-async function epochOf(engine: AskersEngine, datum: TaskView, pod: string): Promise<number> {
+async function epochOf(engine: DialectEngine, datum: TaskView, pod: string): Promise<number> {
   if (isHeldBy(datum, pod)) return datum.epoch
   const mine = (await engine.attempts(datum.id)).findLast(({ worker }) => podOf(worker).pod_name === pod)
   if (mine === undefined) throw new Problem('LEASE_LOST', { id: datum.id, pod })
@@ -218,7 +219,7 @@ async function update({ engine, params, body }: DialectRequest) {
 }
 
 async function updateAsRead(
-  engine: AskersEngine,
+  engine: DialectEngine,
   datum: string,
   pod: string,
   updates: readonly ValueOf<typeof bodies.file>[],

@@ -9,7 +9,7 @@ import { id, list, orNull, text, view, whole, words as wordsOf } from '../../pro
 import type { TaskView } from '../../protocol/tasks/tasks.ts'
 import { isObject, type Schema } from '../../schema/check.ts'
 import { type PipelineSpec, pipelineIn, triesOf } from '../../spec/pipeline.ts'
-import type { AskersEngine } from '../askers-engine.ts'
+import type { DialectEngine } from '../dialect-engine.ts'
 import { wordFor } from '../words.ts'
 import { words } from './words.ts'
 
@@ -28,7 +28,10 @@ export const idFrom = (...texts: readonly string[]) => idOfHash(digest(texts).to
 
 export const digest = (texts: readonly string[]) => createHash('sha256').update(JSON.stringify(texts)).digest()
 
-/** The parts of a job that its datums show, and the queues that its pods claim from. Only the queues may change: stages can be added. */
+/**
+ * The parts of a job that its datums show, and the queues that its pods claim from. Only the queues may change: stages
+ * can be added.
+ */
 export function factsOf({ input, stages }: JobView) {
   const spec = pipelineIn(input)
   return {
@@ -42,7 +45,7 @@ export function factsOf({ input, stages }: JobView) {
 export type JobFacts = ReturnType<typeof factsOf>
 
 /** Only the status of a datum that is being retried depends on the time. */
-export async function datumNow(engine: Pick<AskersEngine, 'clock'>, task: TaskView, job: JobFacts) {
+export async function datumNow(engine: Pick<DialectEngine, 'clock'>, task: TaskView, job: JobFacts) {
   return toDatum(task, job, task.state === 'retrying' ? await engine.clock() : 0)
 }
 

@@ -2,8 +2,8 @@ import type { JobState } from '../../kernel/job.ts'
 import type { AddedStage, JobView } from '../../protocol/jobs/jobs.ts'
 import type { ValueOf } from '../../schema/check.ts'
 import type { JobSpec } from '../../spec/job-spec.ts'
-import type { AskersEngine } from '../askers-engine.ts'
 import { type Call, type DialectRequest, type DialectRoute, good, route } from '../dialect.ts'
+import type { DialectEngine } from '../dialect-engine.ts'
 import { unlessProblem } from '../kit/refusals.ts'
 import { bodies, bodyOf, doneSchema, idIn, illegal, metadataRoute, queries, queryOf, refused } from './requests.ts'
 import { jobBody, jobSchema, listed, listedSchema, sliced, stageBodies, stageSchema, workOf } from './views.ts'
@@ -47,7 +47,7 @@ function stageSpec(stage: ValueOf<typeof bodies.newStage>, leaseSeconds: number,
 }
 
 type Act = (
-  engine: AskersEngine,
+  engine: DialectEngine,
   id: string,
   call: Call & { readonly ifState: readonly JobState[] },
 ) => Promise<unknown>
@@ -66,7 +66,7 @@ const moves: Readonly<Record<string, Partial<Record<JobState, Act>>>> = {
 }
 
 /** Stages are read with their job in any case, but their tasks are counted only if the stages are wanted. */
-async function jobBodies(engine: AskersEngine, jobs: readonly JobView[], withStages = false) {
+async function jobBodies(engine: DialectEngine, jobs: readonly JobView[], withStages = false) {
   if (!withStages) return jobs.map(job => jobBody(job))
   const work = jobs.map(workOf)
   const stages = await stageBodies(engine, work.flat())

@@ -1,8 +1,8 @@
 /** Routes for operators: probes, documentation and metrics. */
 import { maxLabels, otherLabel } from '../../kernel/metrics.ts'
 import { object, text, view } from '../../protocol/shapes.ts'
-import type { AskersEngine } from '../askers-engine.ts'
 import { type DialectRoute, good, route } from '../dialect.ts'
+import type { DialectEngine } from '../dialect-engine.ts'
 import { docsPage, openApiOf } from '../docs.ts'
 import { jobRoutes } from './job-routes.ts'
 import { stageRoutes } from './stage-routes.ts'
@@ -44,7 +44,7 @@ export const serviceRoutes: readonly DialectRoute[] = [
   }),
 ]
 
-type Counts = Awaited<ReturnType<AskersEngine['countsByState']>>
+type Counts = Awaited<ReturnType<DialectEngine['countsByState']>>
 type Count = readonly [labels: Readonly<Record<string, string>>, count: number]
 
 /** Jobnik's metrics in Prometheus' text format. As in the original, a status without items counts 0. */

@@ -3,8 +3,8 @@ import { type StageState, stageLifecycle } from '../../kernel/stage.ts'
 import type { NewStageTask, StageView } from '../../protocol/jobs/jobs.ts'
 import { list } from '../../protocol/shapes.ts'
 import type { ValueOf } from '../../schema/check.ts'
-import type { AskersEngine } from '../askers-engine.ts'
 import { type Answer, type Call, type DialectRequest, type DialectRoute, good, route } from '../dialect.ts'
+import type { DialectEngine } from '../dialect-engine.ts'
 import { factsOfTasks } from '../kit/pages.ts'
 import { unlessProblem } from '../kit/refusals.ts'
 import {
@@ -78,7 +78,7 @@ async function setStatus(request: DialectRequest, triesLeft = 1): Promise<Answer
 }
 
 /** Jobnik checks the previous stage first, and only then the status of the stage itself. */
-async function cannotOpen(engine: AskersEngine, stage: StageView): Promise<Answer> {
+async function cannotOpen(engine: DialectEngine, stage: StageView): Promise<Answer> {
   const previous = workOf(await engine.job(stage.jobId)).findLast(({ ordinal }) => ordinal < stage.ordinal)
   if (previous === undefined || stageWord(previous) === 'COMPLETED') {
     return illegal('STAGE', stageWord(stage), 'PENDING')

@@ -7,8 +7,8 @@ import type { JobView, StageView, TaskCounts } from '../../protocol/jobs/jobs.ts
 import { at, id, list, object, text, view, whole, words as wordsOf } from '../../protocol/shapes.ts'
 import type { Page, TaskView } from '../../protocol/tasks/tasks.ts'
 import { isObject, type Schema } from '../../schema/check.ts'
-import type { AskersEngine } from '../askers-engine.ts'
 import { type Answer, good } from '../dialect.ts'
+import type { DialectEngine } from '../dialect-engine.ts'
 import { allItems, answerLimit, type CountBytes, type Paging, wholePage } from '../kit/pages.ts'
 import { jobWord, jobWords, priorityFor, priorityWords, stageWord, stageWords, taskWord, taskWords } from './words.ts'
 
@@ -212,7 +212,7 @@ export function sliced<Item>(
 
 /** Stages with their summaries. One query counts the tasks of all stages that have not ended. */
 export async function stageBodies(
-  engine: AskersEngine,
+  engine: DialectEngine,
   stages: readonly StageView[],
   { withTasks = false }: { readonly withTasks?: boolean } = {},
 ) {
@@ -229,5 +229,5 @@ export async function stageBodies(
   return bodies
 }
 
-const tasksOf = (engine: AskersEngine, stageId: string, limit: CountBytes) =>
+const tasksOf = (engine: DialectEngine, stageId: string, limit: CountBytes) =>
   wholeList(paging => engine.tasks({ ...paging, stageId, order: 'oldest' }), limit)

@@ -126,16 +126,16 @@ const rewordings: Rewordings = {
   },
   BODY_INVALID: { code: 'INVALID_REQUEST' },
   KEY_MISSING: { code: 'UNAUTHORIZED' },
-  PAYLOAD_INVALID: { message: ({ told, why }) => String(told ?? `The data cannot be stored: ${why}.`) },
+  PAYLOAD_INVALID: { message: ({ refusal, why }) => String(refusal ?? `The data cannot be stored: ${why}.`) },
   PAYLOAD_TOO_LARGE: {
-    message: ({ told, bytes, limit }) => String(told ?? `The data has ${bytes} bytes; the limit is ${limit}.`),
+    message: ({ refusal, bytes, limit }) => String(refusal ?? `The data has ${bytes} bytes; the limit is ${limit}.`),
   },
 }
 
 function refuse(fault: Fault): Answer {
   // A refusal by the worker protocol has its own message.
-  const told = fault.details.told as string | undefined
-  const { status, code, message } = reword({ ...fault, message: told ?? fault.message }, rewordings)
+  const refusal = fault.details.refusal as string | undefined
+  const { status, code, message } = reword({ ...fault, message: refusal ?? fault.message }, rewordings)
   return {
     status,
     body: { error_class: classOf(fault), code, message, ...transitionsFrom(stateIn(fault.details.state)) },

@@ -3,8 +3,8 @@ import { ignoring, Problem } from '../../kernel/problem.ts'
 import type { PhaseStats } from '../../protocol/admin/stats.ts'
 import { figure, orNull, view, whole } from '../../protocol/shapes.ts'
 import type { EventView } from '../../protocol/tasks/tasks.ts'
-import type { AskersEngine } from '../askers-engine.ts'
 import { type Answer, type DialectRequest, good } from '../dialect.ts'
+import type { DialectEngine } from '../dialect-engine.ts'
 import { factsOfTasks } from '../kit/pages.ts'
 import { readQuery } from '../kit/requests.ts'
 import { queries } from './requests.ts'
@@ -42,7 +42,7 @@ export async function allEvents({ engine, query }: DialectRequest): Promise<Answ
 
 /** The trace ids of the tasks of these events. A trace id may be any text, so it is kept with its task. */
 async function traceIdsOf(
-  engine: AskersEngine,
+  engine: DialectEngine,
   items: readonly EventView[],
 ): Promise<ReadonlyMap<string, string | null>> {
   const ids = [...new Set(items.flatMap(({ entity, entityId }) => (entity === 'task' ? [entityId] : [])))]
@@ -59,7 +59,7 @@ export async function metrics({ engine }: DialectRequest): Promise<Answer> {
   return good(await readMetrics(engine))
 }
 
-async function readMetrics(engine: AskersEngine) {
+async function readMetrics(engine: DialectEngine) {
   const { moves, deadLetters } = await engine.totals()
   const { types } = await engine.stats()
   const { claimConflicts, leaseRenewals } = engine.figures()

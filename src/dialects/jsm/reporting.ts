@@ -9,8 +9,8 @@ import { taskLifecycle } from '../../kernel/task.ts'
 import type { HeldTask } from '../../protocol/tasks/sync.ts'
 import type { TaskView } from '../../protocol/tasks/tasks.ts'
 import type { ValueOf } from '../../schema/check.ts'
-import type { AskersEngine } from '../askers-engine.ts'
 import { type Answer, type DialectRequest, good } from '../dialect.ts'
+import type { DialectEngine } from '../dialect-engine.ts'
 import { unlessProblem } from '../kit/refusals.ts'
 import { readBody } from '../kit/requests.ts'
 import { callUnder } from './queueing.ts'
@@ -158,7 +158,10 @@ async function asHolder(
   return good(jobOf(await engine.task(task.id)))
 }
 
-/** Undefined if another worker holds the job. An earlier epoch may repeat a report whose answer was lost; the engine knows. */
+/**
+ * Undefined if another worker holds the job. An earlier epoch may repeat a report whose answer was lost; the engine
+ * knows.
+ */
 function epochOf(task: TaskView, { worker, epoch = task.epoch }: Holder): number | undefined {
   return epoch === task.epoch && task.owner !== worker ? undefined : epoch
 }
@@ -188,8 +191,8 @@ function refused({ id, state }: TaskView, move: Move): Problem {
 async function reportTo(
   { engine }: DialectRequest,
   worker: string,
-  part: Parameters<AskersEngine['report']>[1],
+  part: Parameters<DialectEngine['report']>[1],
 ): Promise<void> {
   const { refused } = await engine.report(worker, part)
-  for (const { code, message } of refused) throw new Problem(code, { told: message })
+  for (const { code, message } of refused) throw new Problem(code, { refusal: message })
 }

@@ -58,8 +58,8 @@ export function deadLetterOf(task: TaskView) {
 
 /** The message of a failure from one of Pawl's workers may be any JSON. */
 export function errorOf({ name, message, step }: TaskError) {
-  const told = typeof message === 'string' ? message : JSON.stringify(message ?? null)
-  return { error_class: name ?? null, message: told, stage: step ?? null }
+  const text = typeof message === 'string' ? message : JSON.stringify(message ?? null)
+  return { error_class: name ?? null, message: text, stage: step ?? null }
 }
 
 /** The trace id that the client sent. For tasks from other clients it is the id of their trace. */

@@ -1,7 +1,7 @@
 /** Reads lists of any length from the engine, page by page. */
 import { Problem } from '../../kernel/problem.ts'
 import type { Page, TaskView } from '../../protocol/tasks/tasks.ts'
-import type { AskersEngine } from '../askers-engine.ts'
+import type { DialectEngine } from '../dialect-engine.ts'
 
 /** The longest page that the engine gives. */
 export const longestPage = 1000
@@ -76,7 +76,7 @@ export async function wholePage<Item>(
  * the facts are held in memory.
  */
 export async function factsOfTasks<Fact>(
-  engine: AskersEngine,
+  engine: DialectEngine,
   ids: readonly string[],
   factOf: (task: TaskView) => Fact,
 ): Promise<Map<string, Fact>> {

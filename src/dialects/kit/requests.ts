@@ -82,13 +82,13 @@ interface ReadRules {
   readonly parse: boolean
 }
 
-function readOrRefuse(given: Readonly<Record<string, unknown>>, table: FieldTable, { at, strict, parse }: ReadRules) {
-  const unknown = strict ? Object.keys(given).find(name => !Object.hasOwn(table, name)) : undefined
+function readOrRefuse(input: Readonly<Record<string, unknown>>, table: FieldTable, { at, strict, parse }: ReadRules) {
+  const unknown = strict ? Object.keys(input).find(name => !Object.hasOwn(table, name)) : undefined
   if (unknown !== undefined) {
     const didYouMean = closestWord(unknown, Object.keys(table))
     throw new Problem('OPTION_UNKNOWN', { at, option: truncate(unknown), ...(didYouMean && { didYouMean }) })
   }
-  const { values, faults } = readFields(given, table, { parse, nulls: strict ? 'checked' : 'absent' })
+  const { values, faults } = readFields(input, table, { parse, nulls: strict ? 'checked' : 'absent' })
   for (const { name, must } of faults) throw new Problem('OPTION_INVALID', { at, option: name, must })
   return values
 }
@@ -102,7 +102,7 @@ interface FieldFault {
 
 /** Reads all fields of a table, with their defaults, and collects every fault. */
 export function readFields(
-  given: Readonly<Record<string, unknown>>,
+  input: Readonly<Record<string, unknown>>,
   table: FieldTable,
   { parse, nulls }: { readonly parse: boolean; readonly nulls: 'absent' | 'checked' },
 ) {
@@ -111,7 +111,7 @@ export function readFields(
   for (const [name, entry] of Object.entries(table)) {
     const { check, ...parsed }: Partial<ParsedField> & Pick<ParsedField, 'check'> =
       '~must' in entry ? { check: entry } : entry
-    const sent = Object.hasOwn(given, name) ? given[name] : undefined
+    const sent = Object.hasOwn(input, name) ? input[name] : undefined
     const isAbsent = sent === null && nulls === 'absent' && faultOf(check, null) !== undefined
     if (sent === undefined || isAbsent) {
       if (Object.hasOwn(parsed, 'default')) values[name] = parsed.default

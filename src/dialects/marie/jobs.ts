@@ -4,8 +4,8 @@ import { type TaskState, taskLifecycle } from '../../kernel/task.ts'
 import { anything, at, figure, flag, list, object, orNull, text, view, whole } from '../../protocol/shapes.ts'
 import type { TaskView } from '../../protocol/tasks/tasks.ts'
 import { isObject } from '../../schema/check.ts'
-import type { AskersEngine } from '../askers-engine.ts'
 import { type Answer, type Call, type DialectRequest, type DialectRoute, route } from '../dialect.ts'
+import type { DialectEngine } from '../dialect-engine.ts'
 import { wholePage } from '../kit/pages.ts'
 import { unlessProblem } from '../kit/refusals.ts'
 import { anyText, type FieldTable, parsedWhole, readQuery } from '../kit/requests.ts'
@@ -20,8 +20,8 @@ const listQuery = { dag_id: anyText, queue: anyText, limit: parsedWhole(1, longe
 
 /** An empty parameter is absent. If one is given twice, the first counts. */
 function queryOf<Table extends FieldTable>({ query }: DialectRequest, table: Table) {
-  const given = Object.entries(query).map(([name, value]) => [name, [value].flat()[0]])
-  return readQuery(Object.fromEntries(given.filter(([, value]) => value !== '')), table)
+  const parameters = Object.entries(query).map(([name, value]) => [name, [value].flat()[0]])
+  return readQuery(Object.fromEntries(parameters.filter(([, value]) => value !== '')), table)
 }
 
 async function listJobs(request: DialectRequest): Promise<Answer> {
@@ -65,7 +65,7 @@ async function listIn(request: DialectRequest, states: readonly TaskState[]): Pr
 }
 
 /** A route that does one thing to a job, and says that it is done. */
-function acting(act: (engine: AskersEngine, id: string, call: Call) => Promise<unknown>, done: string) {
+function acting(act: (engine: DialectEngine, id: string, call: Call) => Promise<unknown>, done: string) {
   return {
     answers: goodSchema({ const: done }),
     async handle({ engine, params, call }: DialectRequest) {
@@ -78,7 +78,7 @@ function acting(act: (engine: AskersEngine, id: string, call: Call) => Promise<u
 /** States whose reason is in the task's events. */
 const reasoned: readonly TaskState[] = ['skipped', 'cancelled']
 
-export async function workInfos(engine: AskersEngine, tasks: readonly TaskView[]) {
+export async function workInfos(engine: DialectEngine, tasks: readonly TaskView[]) {
   const ids = tasks.filter(({ state }) => reasoned.includes(state)).map(({ id }) => id)
   const reasons = ids.length === 0 ? undefined : await engine.reasonsOf(ids)
   return tasks.map(task => workInfo(task, reasons?.get(task.id)))

@@ -14,7 +14,7 @@ import { words } from './words.ts'
 
 export type Submission = ReturnType<typeof read>
 
-type Given = Readonly<Record<string, unknown>>
+type SentFields = Readonly<Record<string, unknown>>
 
 export function readSubmission(body: unknown): Submission {
   if (!isObject(body)) throw new Problem('BODY_INVALID', { why: 'it must be an object' })
@@ -39,16 +39,16 @@ function ofAction(action: unknown): Submission {
 }
 
 /** The data of a job without `data`: every field that is not one of the job's own. */
-function dataIn(given: Given): Given {
+function dataIn(sent: SentFields): SentFields {
   const isField = (name: string) => Object.hasOwn(jobBody.properties, name) || unused.includes(name)
-  return Object.fromEntries(Object.entries(given).filter(([name]) => name === 'metadata' || !isField(name)))
+  return Object.fromEntries(Object.entries(sent).filter(([name]) => name === 'metadata' || !isField(name)))
 }
 
 /** Marie's fields that have no meaning here. */
 const unused = ['header', 'api_key', 'policy', 'job_level', 'run_owner', 'run_attempt_id', 'branch_metadata']
 
 /** An API key is a secret, so it is not stored with the job. */
-const withoutKey = ({ api_key: _, ...rest }: Given) => rest
+const withoutKey = ({ api_key: _, ...rest }: SentFields) => rest
 
 /** Timestamps without a zone are in UTC. */
 const isNaive = (value: string) => !/(Z|[+-]\d\d:?\d\d)$/i.test(value)
@@ -110,11 +110,11 @@ const jobBody = openBody({
 })
 
 /** Marie's defaults apply. An SLA may also be in the metadata. */
-function read(given: Given, data: unknown) {
-  const metadata = given.metadata ?? {}
+function read(sent: SentFields, data: unknown) {
+  const metadata = sent.metadata ?? {}
   if (!isObject(metadata)) throw invalid('metadata', 'be an object')
-  const { soft_sla, hard_sla } = given
-  const all = { ...given, soft_sla: soft_sla ?? metadata.soft_sla, hard_sla: hard_sla ?? metadata.hard_sla }
+  const { soft_sla, hard_sla } = sent
+  const all = { ...sent, soft_sla: soft_sla ?? metadata.soft_sla, hard_sla: hard_sla ?? metadata.hard_sla }
   const job = readBody(all, jobBody)
   const queue = job.queue ?? job.queue_name
   const type = job.name ?? queue

@@ -6,8 +6,8 @@ import { tracer } from '../../protocol/tracing.ts'
 import { isObject } from '../../schema/check.ts'
 import type { JobSpec, StageSpec } from '../../spec/job-spec.ts'
 import type { NamedJob } from '../../spec/parse-job-spec.ts'
-import type { AskersEngine } from '../askers-engine.ts'
 import { type Answer, type Dialect, type DialectRequest, good, route, someBody } from '../dialect.ts'
+import type { DialectEngine } from '../dialect-engine.ts'
 import { answerLimit, type CountBytes, wholePage } from '../kit/pages.ts'
 import { unlessProblem } from '../kit/refusals.ts'
 import { statesWithWord } from '../words.ts'
@@ -104,11 +104,11 @@ export const defaultPipeline: JobSpec = {
 }
 
 async function start({ engine, body, call, root }: DialectRequest): Promise<Answer> {
-  const given = body ?? {}
-  if (!isObject(given)) {
+  const fields = body ?? {}
+  if (!isObject(fields)) {
     return invalid([{ type: 'model_attributes_type', loc: ['body'], msg: 'It must be an object.', input: body }])
   }
-  const { pipeline: name = defaultName, ...rest } = given
+  const { pipeline: name = defaultName, ...rest } = fields
   if (typeof name !== 'string') {
     return invalid([{ type: 'string_type', loc: ['body', 'pipeline'], msg: 'It must be a string.', input: name }])
   }
@@ -169,7 +169,7 @@ async function stream({ engine, params, signal, heartbeatSeconds, lastEventId }:
   return { status: 200, headers, stream: streamOf(streaming, next, lastEventId) }
 }
 
-async function readSnapshot(engine: AskersEngine, id: string): Promise<Snapshot> {
+async function readSnapshot(engine: DialectEngine, id: string): Promise<Snapshot> {
   const job = await engine.job(id)
   return { job, tasks: await tasksOf(engine, job), now: await engine.clock() }
 }
@@ -185,7 +185,7 @@ export const mostTaskBytes = 4 * 2 ** 20
  * Facts of the latest tasks of a job. Payloads and outputs may be long, and are not kept in memory. `count`: the limit of
  * an answer about several jobs.
  */
-async function tasksOf(engine: AskersEngine, { id: jobId }: JobView, count?: CountBytes): Promise<TasksByStage> {
+async function tasksOf(engine: DialectEngine, { id: jobId }: JobView, count?: CountBytes): Promise<TasksByStage> {
   const found: TaskFacts[] = []
   let bytes = 0
   let cursor: string | null | undefined

@@ -59,12 +59,12 @@ export const faultSchema = view<{ detail: unknown }>({ detail: { anyOf: [text, l
 export const invalid = (details: readonly Detail[]): Answer => good({ detail: details }, 422)
 
 /** Reads the fields of a table and keeps all others unchanged. FastAPI's clients are told every fault. */
-export function readAll(given: Readonly<Record<string, unknown>>, table: FieldTable, place: 'body' | 'query') {
-  const { values, faults } = readFields(given, table, { parse: true, nulls: 'checked' })
+export function readAll(input: Readonly<Record<string, unknown>>, table: FieldTable, place: 'body' | 'query') {
+  const { values, faults } = readFields(input, table, { parse: true, nulls: 'checked' })
   const details = faults.map(({ name, value, must, check }): Detail => {
-    return { type: faultType(check, value), msg: `It must ${must}.`, loc: [place, name], input: given[name] }
+    return { type: faultType(check, value), msg: `It must ${must}.`, loc: [place, name], input: input[name] }
   })
-  return details.length > 0 ? { details } : { values: { ...given, ...values } }
+  return details.length > 0 ? { details } : { values: { ...input, ...values } }
 }
 
 /** FastAPI's name for the fault of a value. */

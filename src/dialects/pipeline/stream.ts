@@ -8,7 +8,7 @@ import { isFinal, statesOf } from '../../kernel/lifecycle.ts'
 import { ignoring, Problem } from '../../kernel/problem.ts'
 import { stageLifecycle } from '../../kernel/stage.ts'
 import type { JobView, StageView } from '../../protocol/jobs/jobs.ts'
-import type { AskersEngine } from '../askers-engine.ts'
+import type { DialectEngine } from '../dialect-engine.ts'
 import { errorsOf, type Snapshot, shownStages, stageProgress, statusOf, traceAndTimes } from './views.ts'
 
 /** Events after which the job is read again. */
@@ -19,7 +19,7 @@ const moves = [
 ]
 
 export interface Streaming {
-  readonly engine: AskersEngine
+  readonly engine: DialectEngine
   readonly id: string
   readonly signal: AbortSignal
   readonly heartbeatSeconds: number
@@ -47,20 +47,20 @@ export async function* streamOf(
 ): AsyncGenerator<string, void, void> {
   const { engine, id: jobId, signal, heartbeatSeconds } = streaming
   yield 'retry: 1000\n\n'
-  let told = yield* newEvents(streaming, readSeen(lastId))
-  if (told.isOver) return
+  let sent = yield* newEvents(streaming, readSeen(lastId))
+  if (sent.isOver) return
   const query = { cursor: from, jobId, types: moves }
   for await (const { items } of engine.follow(query, { signal, silenceSeconds: heartbeatSeconds })) {
-    told = yield* newEvents(streaming, told.seen)
-    if (told.isOver) return
-    if (items.length === 0 && !told.isNew) yield ': still here\n\n'
+    sent = yield* newEvents(streaming, sent.seen)
+    if (sent.isOver) return
+    if (items.length === 0 && !sent.isNew) yield ': still here\n\n'
   }
 }
 
 const errorEvent = (error: string) => `event: error\ndata: ${JSON.stringify({ error })}\n\n`
 export const notFound = errorEvent('Job not found')
 
-interface Told {
+interface SentEvents {
   readonly seen: Seen
   /** Whether there was an event that the client had not seen. */
   readonly isNew: boolean
@@ -71,7 +71,7 @@ interface Told {
  * Reads the job, and makes the events that a client has not seen, in the order in which they happened, as the client
  * takes them. Between two calls, no job is kept in memory.
  */
-async function* newEvents({ read }: Pick<Streaming, 'read'>, seen: Seen): AsyncGenerator<string, Told, void> {
+async function* newEvents({ read }: Pick<Streaming, 'read'>, seen: Seen): AsyncGenerator<string, SentEvents, void> {
   const snapshot = await read().catch(ignoring('JOB_NOT_FOUND'))
   const stages = snapshot === undefined ? [] : shownStages(snapshot.job)
   if (snapshot === undefined || stages.length > mostStreamed) {

@@ -10,17 +10,17 @@ test('whoever follows a job hears what has happened, then what happens, until it
   const job = await engine.submit({ name: 'j', stages: [{ name: 'a', task: 'a' }] })
   await engine.submit({ name: 'other', stages: [{ name: 'b', task: 'b' }] })
   const over = new AbortController()
-  const heard: string[] = []
+  const followed: string[] = []
   const following = (async () => {
     for await (const { items } of engine.follow({ jobId: job.id }, { signal: over.signal })) {
-      heard.push(...items.map(({ type }) => type))
+      followed.push(...items.map(({ type }) => type))
     }
   })()
-  await eventually('it has heard of the past', () => heard.includes('stage.pending'))
+  await eventually('it has heard of the past', () => followed.includes('stage.pending'))
   const { claimed } = await sync({ queues: ['a', 'b'], claim: 10 })
   await sync({ settled: claimed.map(({ id, epoch }) => ({ id, epoch, outcome: 'succeeded' as const })) })
-  await eventually('it has heard of the end', () => heard.includes('job.succeeded'))
-  assert.equal(heard.filter(type => type === 'job.succeeded').length, 1)
+  await eventually('it has heard of the end', () => followed.includes('job.succeeded'))
+  assert.equal(followed.filter(type => type === 'job.succeeded').length, 1)
   over.abort()
   await following
 })

@@ -39,9 +39,9 @@ export function checkRoot(context: Context, at: string, folder: string): void {
   checkLocation(context, at, checkFolder(folder))
 }
 
-function checkLocation({ fileRoots, s3Buckets }: Context, at: string, given: string): void {
+function checkLocation({ fileRoots, s3Buckets }: Context, at: string, location: string): void {
   if (fileRoots === undefined && s3Buckets === undefined) return
-  const place = parseUri(given)
+  const place = parseUri(location)
   const uri = uriOf(place)
   if (place.scheme === 's3') checkBucket(s3Buckets, uri, at)
   if (place.scheme === 's3' || fileRoots === undefined) return

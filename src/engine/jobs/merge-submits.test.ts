@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { latch } from '../../../test/harness/eventually.ts'
 import { fresh } from '../../../test/harness/fresh.ts'
 import { statesOf, workOff } from '../../../test/harness/jobs.ts'
 import { Problem } from '../../kernel/problem.ts'
 import type { SmallJob } from '../../store/jobs/insert-jobs.ts'
-import { mergeSubmits } from './merge-submits.ts'
+import { mergeSubmits } from './small-jobs.ts'
 
 const job = (id: string, tasks = 1) => {
   const stage = { tasks: Array.from({ length: tasks }, () => ({ id: '', payload: '1' })) }
@@ -28,8 +29,10 @@ function heldStore(write: (names: readonly string[]) => void = () => {}) {
 
 test('jobs that are submitted while a statement runs are written together by the next one', async () => {
   const { batches, gate, submit } = heldStore()
-  const answers = ['a', 'b', 'c', 'd'].map(name => submit(job(name)))
+  const first = submit(job('a'))
+  await nextTurn()
   assert.deepEqual(batches, ['a'], 'the first one does not wait')
+  const answers = [first, ...['b', 'c', 'd'].map(name => submit(job(name)))]
   gate.open()
   await Promise.all(answers)
   assert.deepEqual(batches, ['a', 'b c d'])
@@ -40,7 +43,7 @@ test('a statement writes a limited number of tasks, and a long line of jobs keep
   const answers = ['a', 'b', 'c', 'd', 'e'].map(name => submit(job(name, 120)))
   gate.open()
   await Promise.all(answers)
-  assert.deepEqual(batches, ['a', 'b c', 'd e'])
+  assert.deepEqual(batches, ['a b', 'c d', 'e'])
 })
 
 test('a job that cannot be written fails alone; the jobs beside it are written', async () => {
@@ -51,14 +54,16 @@ test('a job that cannot be written fails alone; the jobs beside it are written',
   gate.open()
   const states = (await answers).map(({ status }) => status)
   assert.deepEqual(states, ['fulfilled', 'fulfilled', 'rejected', 'fulfilled'])
-  assert.deepEqual(batches, ['first', 'a bad c', 'a', 'bad', 'c'])
+  assert.deepEqual(batches, ['first a bad c', 'first', 'a', 'bad', 'c'])
 })
 
 test('if the store is away, nothing is written twice: it may have committed', async () => {
   const { batches, gate, submit } = heldStore(names => {
     if (names.length > 1) throw new Problem('STORE_UNAVAILABLE')
   })
-  const answers = Promise.allSettled(['first', 'a', 'b'].map(name => submit(job(name))))
+  const first = submit(job('first'))
+  await nextTurn()
+  const answers = Promise.allSettled([first, submit(job('a')), submit(job('b'))])
   gate.open()
   const states = (await answers).map(({ status }) => status)
   assert.deepEqual(states, ['fulfilled', 'rejected', 'rejected'])

@@ -10,6 +10,7 @@ import type { JobView } from '../../protocol/jobs/jobs.ts'
 import type { SmallJob, SmallStage } from '../../store/jobs/insert-jobs.ts'
 import type { NewStage } from '../../store/jobs/new-job.ts'
 import type { JobReadRow, StageReadRow } from '../../store/jobs/read-jobs.ts'
+import { mergeCalls } from '../merge-calls.ts'
 import { toJobView } from './read-jobs.ts'
 
 const maxTasks = 200
@@ -83,6 +84,22 @@ function toSmallStage({ id, plan, open, blocked, tasks }: StageOfPlan, state: St
     isBlocked: blocked > 0,
     tasks: tasks.map(({ payload }) => ({ id: taskId ?? newId(), payload })),
   }
+}
+
+/** A statement joins with nested loops, so its cost grows with the square of its size. */
+const maxRowsPerStatement = 300
+
+/**
+ * Returns a function that writes one job and returns the time of its creation. Jobs that arrive while a statement runs
+ * share the next one. `insert` writes all of its jobs or none.
+ */
+export function mergeSubmits(insert: (jobs: readonly SmallJob[]) => Promise<Date>): (job: SmallJob) => Promise<Date> {
+  const insertAll = async (jobs: readonly SmallJob[]) => {
+    const now = await insert(jobs)
+    return jobs.map(() => now)
+  }
+  const rowsOf = ({ stages }: SmallJob) => stages.reduce((sum, { tasks }) => sum + 1 + tasks.length, 1)
+  return mergeCalls(insertAll, { concurrentRuns: 1, maxSize: maxRowsPerStatement, sizeOf: rowsOf })
 }
 
 /** The queues in which tasks can be claimed once the job is inserted. */

@@ -123,7 +123,7 @@ export async function writeJob(
   return readJob(context, id)
 }
 
-/** A job that needs no transaction of its own is written together with others (merge-submits.ts). */
+/** A job that needs no transaction of its own is written together with others. */
 async function writeSmallJob(
   context: Context,
   job: SmallJob,

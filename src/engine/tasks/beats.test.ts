@@ -21,13 +21,13 @@ async function beatWithChange(
   meanwhile: () => Promise<void>,
 ): Promise<string[]> {
   let reads = 0
-  const looking = async (...asked: Parameters<Sql>) => {
+  const observed = async (...asked: Parameters<Sql>) => {
     const rows = await sql(...asked)
     reads += 1
     if (reads === 1) await meanwhile()
     return rows
   }
-  const context = { ...engine.context, sql: Object.assign(looking, sql) as Sql }
+  const context = { ...engine.context, sql: Object.assign(observed, sql) as Sql }
   const beats = [{ ...leaseOf(task), checkpoint: { page: 2 } }]
   const refused = await waitingForNobody(() => reportBeats(context, beats))
   return refused.map(({ refusal }) => refusal.code)

@@ -178,7 +178,7 @@ async function ensureLanes(context: Context, sql: Sql, tasks: readonly NewTask[]
     if (!context.knownLanes.has(name)) missing.set(name, task)
   }
   if (missing.size === 0) return
-  const outside = sql.isTransaction && !context.oneConnection ? context.aside : sql
+  const outside = sql.isTransaction && !context.oneConnection ? context.separate : sql
   await createLanes(outside, [...missing.values()])
   // The caller's transaction may still roll back.
   if (outside.isTransaction) return

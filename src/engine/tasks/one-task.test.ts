@@ -272,11 +272,11 @@ test('only the first start in a stage is news to its job, and one that comes aft
   const { engine, sql } = await fresh(t)
   const { id } = await engine.submit({ name: 'j', stages: [{ name: 'a', task: 'a', payloads: [1, 2, 3] }] })
   const begin = async () => (await engine.claims({ worker: 'w', queues: ['a'], start: true }))[0]!
-  const told = async () => (await sql<{ rows: number }>`select count(*)::int as rows from pawl.tally`)[0]!.rows
+  const talliedRows = async () => (await sql<{ rows: number }>`select count(*)::int as rows from pawl.tally`)[0]!.rows
   const first = await begin()
-  assert.deepEqual([(await engine.job(id)).state, await told()], ['running', 0])
+  assert.deepEqual([(await engine.job(id)).state, await talliedRows()], ['running', 0])
   const second = await begin()
-  assert.equal(await told(), 0)
+  assert.equal(await talliedRows(), 0)
   const bad = { error: { message: 'no', permanent: true } }
   await engine.fail(first.id, first.epoch, bad)
   await engine.fail(second.id, second.epoch, bad)

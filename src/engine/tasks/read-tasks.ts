@@ -61,9 +61,10 @@ export async function readTask({ sql }: Pick<Context, 'sql'>, id: string): Promi
   return toTaskView(row)
 }
 
-/** A task, and the ids of the keys that made its claims, as far as known. */
+/** A task with the history of its claims. */
 export interface ClaimedTaskView {
   readonly task: TaskView
+  /** The id of the key that made each claim, by epoch; null: the claimer had no key, or it is not known. */
   readonly keys: ReadonlyMap<number, string | null>
 }
 

@@ -264,9 +264,9 @@ function shortened({ error, reason, ...report }: Report): Report {
 async function refuseUnlessSettled(sql: Sql, items: readonly SettledTask[], touched?: Set<string>): Promise<Refused[]> {
   if (items.length === 0) return []
   const ends = await findEndEvents(sql, items)
-  const saidBy = new Map(ends.map(end => [leaseOf(end), end]))
+  const endByLease = new Map(ends.map(end => [leaseOf(end), end]))
   return items.flatMap(item => {
-    const end = saidBy.get(leaseOf(item))
+    const end = endByLease.get(leaseOf(item))
     const same = end?.cause === `reported_${item.outcome}` && end.actor.startsWith('worker:')
     // The process that settled it may have died before it advanced the stage, or settled it in a caller's transaction.
     if (same && end.stageId !== null) touched?.add(end.stageId)
@@ -286,8 +286,8 @@ export function settleIn(context: Context, sql: Sql, item: SettledTask, worker: 
       const jobId = await findJobOf(tx, 'task', item.id)
       if (jobId === null) throw new Problem('SPAWN_REFUSED', { id: item.id, why: 'it belongs to no job' })
       if (jobId === undefined) return [{ item, refusal: refusal(item, 'LEASE_LOST') }]
-      const drive = (locked: LockedJob, inner: Sql) => settleAndSpawnIn(context, inner, locked, item, reporter)
-      const result = await advanceInTransaction(tx, after, jobId, `worker:${worker}`, drive)
+      const settleLocked = (locked: LockedJob, inner: Sql) => settleAndSpawnIn(context, inner, locked, item, reporter)
+      const result = await advanceInTransaction(tx, after, jobId, `worker:${worker}`, settleLocked)
       const refused = result.filter(miss => 'refusal' in miss)
       return result.length === refused.length ? refused : refuseUnlessSettled(tx, [item])
     }

@@ -202,12 +202,12 @@ test('a worker is told of a soft cancel at its next sync, and may still succeed'
   const { id, epoch } = await taskIn(run, 'running', { graceSeconds: 2000 })
   await run.engine.cancel(id)
   await run.advance(500)
-  const told = [{ id, epoch, mode: 'soft' }]
+  const cancels = [{ id, epoch, mode: 'soft' }]
   for (const ask of [{ beats: [{ id, epoch }] }, { queues: ['other'], claim: 1 }]) {
     const { cancel } = await run.sync(ask)
     assert.deepEqual(
       cancel.map(({ graceSeconds: _, ...notice }) => notice),
-      told,
+      cancels,
     )
     assert.ok(cancel[0]!.graceSeconds > 1000 && cancel[0]!.graceSeconds <= 1500, `${cancel[0]!.graceSeconds}`)
   }

@@ -106,8 +106,8 @@ function faultIn(meter: Meter, root: SchemaObject, schema: SchemaObject): string
 
 /**
  * Follows references and everything that applies to the same value, starting from each schema. A short chain of references
- * that doubles at each link means exponential work, and a cycle never ends. Keywords that apply to a part of the value, such
- * as `properties`, are not followed: the value bounds them.
+ * that doubles at each link means exponential work, and a cycle never ends. Keywords that apply to a part of the value,
+ * such as `properties`, are not followed: the value bounds them.
  */
 function expansionFault(root: SchemaObject, all: readonly Placed[]): string | undefined {
   const sizes = new Map<SchemaObject, number>()

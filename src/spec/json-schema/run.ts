@@ -18,7 +18,10 @@ export interface Run {
   faults: string[] | undefined
 }
 
-/** Names or indexes evaluated by a schema and those applied in place, for `unevaluatedProperties` and `unevaluatedItems`. */
+/**
+ * Names or indexes evaluated by a schema and those applied in place, for `unevaluatedProperties` and
+ * `unevaluatedItems`.
+ */
 export type Evaluated = Set<string | number>
 
 /** A set lookup costs more than one step. */

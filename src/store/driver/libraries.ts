@@ -25,105 +25,106 @@ interface Library {
   /** Tells the user which object to pass. */
   readonly pass: string
   /** Whether the object comes from this library. It need not be a transaction. */
-  recognizes(given: Given): boolean
-  /** Why the object is no open transaction; undefined: it may be one. */
-  fault?(given: Given): string | undefined
-  statements(given: Given): Statements
+  recognizes(candidate: Candidate): boolean
+  /** Why the object is not an open transaction; undefined: it may be one. */
+  fault?(candidate: Candidate): string | undefined
+  statements(candidate: Candidate): Statements
 }
 
 /** An object of unknown origin. */
-type Given = Readonly<Record<string, unknown>>
+type Candidate = Readonly<Record<string, unknown>>
 
 /** Whether the object has all of these methods. */
-const has = (given: Given, ...methods: readonly string[]) => methods.every(name => typeof given[name] === 'function')
+const has = (candidate: Candidate, ...methods: readonly string[]) =>
+  methods.every(name => typeof candidate[name] === 'function')
 
-const isFunction = (given: Given) => typeof given === 'function'
+const isFunction = (candidate: Candidate) => typeof candidate === 'function'
 
 const libraries: readonly Library[] = [
   {
     name: 'postgres.js',
     pass: 'the `sql` that `sql.begin(async sql => …)` passes to your function',
-    recognizes: given => isFunction(given) && has(given, 'unsafe'),
-    fault: given => (has(given, 'savepoint') ? undefined : 'it is not the `sql` of a transaction'),
-    statements: given => postgresJs(given as unknown as transactions.PostgresJsTransaction),
+    recognizes: candidate => isFunction(candidate) && has(candidate, 'unsafe'),
+    fault: candidate => (has(candidate, 'savepoint') ? undefined : 'it is not the `sql` of a transaction'),
+    statements: candidate => postgresJs(candidate as unknown as transactions.PostgresJsTransaction),
   },
   {
     name: 'Knex',
     pass: 'the `trx` that `knex.transaction` passes or returns',
-    recognizes: given => isFunction(given) && has(given, 'raw', 'transaction'),
-    fault(given) {
-      if (given.isTransaction !== true) return 'it is a `knex` instance, not a transaction'
-      return (given as unknown as transactions.KnexTransaction).isCompleted() ? hasEnded : undefined
+    recognizes: candidate => isFunction(candidate) && has(candidate, 'raw', 'transaction'),
+    fault(candidate) {
+      if (candidate.isTransaction !== true) return 'it is a `knex` instance, not a transaction'
+      return (candidate as unknown as transactions.KnexTransaction).isCompleted() ? hasEnded : undefined
     },
-    statements: given => knex(given as unknown as transactions.KnexTransaction),
+    statements: candidate => knex(candidate as unknown as transactions.KnexTransaction),
   },
   {
     name: 'MikroORM',
     pass: 'the `em` that `em.transactional(async em => …)` passes to your function, or an `em` after `em.begin()`',
-    recognizes: given => has(given, 'getTransactionContext', 'isInTransaction'),
-    fault: given => {
-      const em = given as unknown as transactions.MikroOrmTransaction
+    recognizes: candidate => has(candidate, 'getTransactionContext', 'isInTransaction'),
+    fault: candidate => {
+      const em = candidate as unknown as transactions.MikroOrmTransaction
       if (!em.isInTransaction()) return 'it is an EntityManager outside of a transaction'
       const { library, fault } = findLibrary(em.getTransactionContext())
       return library === undefined ? 'its connection is not one of PostgreSQL' : fault
     },
-    statements: given => {
-      const inner = (given as unknown as transactions.MikroOrmTransaction).getTransactionContext()
-      return findLibrary(inner).library!.statements(inner as Given)
+    statements: candidate => {
+      const inner = (candidate as unknown as transactions.MikroOrmTransaction).getTransactionContext()
+      return findLibrary(inner).library!.statements(inner as Candidate)
     },
   },
   {
     name: 'Prisma',
     pass: 'the `tx` that `prisma.$transaction(async tx => …)` passes to your function',
-    recognizes: given => has(given, '$queryRawUnsafe', '$executeRawUnsafe'),
-    fault: given => (has(given, '$connect') ? 'it is a PrismaClient, not a transaction' : undefined),
-    statements: given => prisma(given as unknown as transactions.PrismaTransaction),
+    recognizes: candidate => has(candidate, '$queryRawUnsafe', '$executeRawUnsafe'),
+    fault: candidate => (has(candidate, '$connect') ? 'it is a PrismaClient, not a transaction' : undefined),
+    statements: candidate => prisma(candidate as unknown as transactions.PrismaTransaction),
   },
   {
     name: 'Kysely',
     pass: 'the `trx` that `db.transaction().execute(async trx => …)` passes to your function',
-    recognizes: given => has(given, 'executeQuery', 'getExecutor'),
-    fault: given => (given.isTransaction === true ? undefined : 'it is a Kysely instance, not a transaction'),
-    statements: given => kysely(given as unknown as transactions.KyselyTransaction),
+    recognizes: candidate => has(candidate, 'executeQuery', 'getExecutor'),
+    fault: candidate => (candidate.isTransaction === true ? undefined : 'it is a Kysely instance, not a transaction'),
+    statements: candidate => kysely(candidate as unknown as transactions.KyselyTransaction),
   },
   {
     name: 'Drizzle',
     pass: 'the `tx` that `db.transaction(async tx => …)` passes to your function',
-    recognizes: given => has(given, 'execute', 'transaction') && typeof given.session === 'object',
-    fault: given => (has(given, 'rollback') ? undefined : 'it is a database, not a transaction'),
-    statements: given => drizzle(given as unknown as DrizzleInternals),
+    recognizes: candidate => has(candidate, 'execute', 'transaction') && typeof candidate.session === 'object',
+    fault: candidate => (has(candidate, 'rollback') ? undefined : 'it is a database, not a transaction'),
+    statements: candidate => drizzle(candidate as unknown as DrizzleInternals),
   },
   {
     name: 'TypeORM',
     pass: 'the `manager` that `dataSource.transaction(async manager => …)` passes to your function, or a QueryRunner after `startTransaction()`',
-    recognizes: given =>
-      has(given, 'withRepository') || has(given, 'startTransaction') || has(given, 'createQueryRunner'),
-    fault(given) {
-      if (has(given, 'createQueryRunner')) return 'it is a DataSource, not a transaction'
-      const runner = queryRunnerOf(given)
+    recognizes: candidate =>
+      has(candidate, 'withRepository') || has(candidate, 'startTransaction') || has(candidate, 'createQueryRunner'),
+    fault(candidate) {
+      if (has(candidate, 'createQueryRunner')) return 'it is a DataSource, not a transaction'
+      const runner = queryRunnerOf(candidate)
       if (runner === undefined) return 'it is an EntityManager outside of a transaction'
       return runner.isTransactionActive ? undefined : 'its transaction has not begun, or has ended'
     },
-    statements: given => ({ query: (text, values) => queryRunnerOf(given)!.query(text, [...values]) }),
+    statements: candidate => ({ query: (text, values) => queryRunnerOf(candidate)!.query(text, [...values]) }),
   },
   {
     name: 'pg',
     pass: 'a client from `pool.connect()`, after `BEGIN`',
-    recognizes: given => has(given, 'query') && (has(given, 'escapeLiteral') || isPool(given)),
-    fault: given =>
-      isPool(given) ? 'it is a pool, which may send every statement through another connection' : undefined,
-    statements: given => pg(given as unknown as transactions.PgTransaction),
+    recognizes: candidate => has(candidate, 'query') && (has(candidate, 'escapeLiteral') || isPool(candidate)),
+    fault: candidate =>
+      isPool(candidate) ? 'it is a pool, which may send every statement through another connection' : undefined,
+    statements: candidate => pg(candidate as unknown as transactions.PgTransaction),
   },
 ]
 
 const hasEnded = 'it was committed or rolled back'
 
-const isPool = (given: Given) => has(given, 'connect') && typeof given.totalCount === 'number'
+const isPool = (candidate: Candidate) => has(candidate, 'connect') && typeof candidate.totalCount === 'number'
 
 interface QueryRunner extends transactions.TypeOrmQueryRunner {}
 
-const queryRunnerOf = (given: Given) =>
-  (has(given, 'startTransaction') ? given : given.queryRunner) as unknown as QueryRunner | undefined
+const queryRunnerOf = (candidate: Candidate) =>
+  (has(candidate, 'startTransaction') ? candidate : candidate.queryRunner) as unknown as QueryRunner | undefined
 
 function pg(client: transactions.PgTransaction): Statements {
   return { query: (text, values) => client.query(text, [...values]) }
@@ -188,25 +189,27 @@ function drizzle(tx: DrizzleInternals): Statements {
   }
 }
 
-function findLibrary(given: unknown): { library?: Library; fault?: string | undefined } {
-  if ((typeof given !== 'object' && typeof given !== 'function') || given === null) return {}
-  const library = libraries.find(one => one.recognizes(given as Given))
-  return library === undefined ? {} : { library, fault: library.fault?.(given as Given) }
+function findLibrary(candidate: unknown): { library?: Library; fault?: string | undefined } {
+  if ((typeof candidate !== 'object' && typeof candidate !== 'function') || candidate === null) return {}
+  const library = libraries.find(one => one.recognizes(candidate as Candidate))
+  return library === undefined ? {} : { library, fault: library.fault?.(candidate as Candidate) }
 }
 
-/** Returns the statements of a library's transaction. Throws if the object is none, or one that has ended. */
-export function statementsOf(given: unknown): Statements {
-  const { library, fault } = findLibrary(given)
+/** Returns the statements of a library's transaction. Throws if the object is not a transaction, or if it has ended. */
+export function statementsOf(candidate: unknown): Statements {
+  const { library, fault } = findLibrary(candidate)
   if (library === undefined) {
     const accepted = libraries.map(({ name }) => name).join(', ')
-    throw new Problem('TRANSACTION_UNKNOWN', { given: kindOf(given), accepted: `engine.transaction, ${accepted}` })
+    throw new Problem('TRANSACTION_UNKNOWN', { given: kindOf(candidate), accepted: `engine.transaction, ${accepted}` })
   }
-  if (fault === undefined) return library.statements(given as Given)
+  if (fault === undefined) return library.statements(candidate as Candidate)
   throw new Problem('TRANSACTION_NOT_OPEN', { library: library.name, why: fault, pass: library.pass })
 }
 
-function kindOf(given: unknown): string {
-  if (typeof given !== 'object' || given === null) return given === null ? 'null' : typeof given
-  const { name } = given.constructor ?? {}
-  return name === undefined || name === 'Object' ? `object with ${Object.keys(given).slice(0, 10).join(', ')}` : name
+function kindOf(candidate: unknown): string {
+  if (typeof candidate !== 'object' || candidate === null) return candidate === null ? 'null' : typeof candidate
+  const { name } = candidate.constructor ?? {}
+  return name === undefined || name === 'Object'
+    ? `object with ${Object.keys(candidate).slice(0, 10).join(', ')}`
+    : name
 }

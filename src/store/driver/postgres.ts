@@ -41,24 +41,24 @@ export type Pools = ReturnType<typeof openPools>
 /** Opens the connections of one engine. */
 export function openPools(url: string, options: PostgresOptions) {
   const { pool, driver } = postgresPool(url, options)
-  const aside = postgresPool(url, { ...options, connections: 1, prepare: false })
+  const separate = postgresPool(url, { ...options, connections: 1, prepare: false })
   const probe = postgresPool(url, { ...options, connections: 1, prepare: false })
-  const onAside = <T>(ask: (client: pg.PoolClient) => Promise<T>) =>
-    withClient(aside.pool, client => withDeadline(client, () => ask(client), options.bounds.statementSeconds))
+  const onSeparate = <T>(ask: (client: pg.PoolClient) => Promise<T>) =>
+    withClient(separate.pool, client => withDeadline(client, () => ask(client), options.bounds.statementSeconds))
   return {
     pool,
     driver,
     /** A separate connection for work that must not wait for the others. */
-    aside: aside.driver,
+    separate: separate.driver,
     /** The types of statements, for transactions of other libraries. */
     types: {
-      describe: (text: string) => onAside(client => describeStatement(client, text)),
-      namesOf: (types: readonly number[]) => onAside(client => typeNames(client, types)),
+      describe: (text: string) => onSeparate(client => describeStatement(client, text)),
+      namesOf: (types: readonly number[]) => onSeparate(client => typeNames(client, types)),
       parserFor: columnParser,
     },
     /** Another one, open only while it checks whether the store is ready. */
     probe: probe.driver,
-    close: async () => void (await Promise.all([pool.end(), aside.pool.end(), probe.pool.end()])),
+    close: async () => void (await Promise.all([pool.end(), separate.pool.end(), probe.pool.end()])),
   }
 }
 

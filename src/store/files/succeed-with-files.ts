@@ -24,12 +24,12 @@ export async function succeedWithFiles<Item extends Success>(
     with
     -- The tasks that are held under their epoch and have files, with the version of their row.
     seen as materialized (
-      select t.id, t.ctid::text as version, said.epoch, said.output, said.ran_us
+      select t.id, t.ctid::text as version, reported.epoch, reported.output, reported.ran_us
         from unnest(${list(items.map(item => item.id))}::uuid[], ${list(items.map(item => item.epoch))}::int[],
                     ${items.map(item => json(item.output))}::json[],
                     ${list(items.map(item => Math.round((item.ranMs ?? 0) * 1000)))}::bigint[])
-          as said (id, epoch, output, ran_us)
-        join pawl.task t on t.id = ${viaIndex('said.id')} and t.epoch = said.epoch and t.state in (${held}) and t.files
+          as reported (id, epoch, output, ran_us)
+        join pawl.task t on t.id = ${viaIndex('reported.id')} and t.epoch = reported.epoch and t.state in (${held}) and t.files
     ),
     -- They are locked in the order of their ids, if nothing has changed them.
     locked as materialized (

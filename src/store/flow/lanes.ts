@@ -35,7 +35,7 @@ export interface OpenLane extends LaneFacts {
 }
 
 /** Number of rows at the front of a lane that are searched for deadlines of tasks. */
-const placesLookedAt = 100
+const placesPerLane = 100
 
 /**
  * Open lanes in the order of their ids, with the facts that determine their rank. A lane of tasks with deadlines of
@@ -58,7 +58,7 @@ export function openLanes(sql: Sql, after: number, limit: number): Promise<OpenL
                       pawl.setting(t.settings, tt.settings, 'hardDeadlineSeconds'))) as hard_at
                from (select id from pawl.due
                       where lane_id = l.id and run_at <= pawl.clock()
-                      order by run_at, id limit ${placesLookedAt}::int) as place
+                      order by run_at, id limit ${placesPerLane}::int) as place
                join pawl.task t on t.id = ${viaIndex('place.id')}
                left join pawl.task_type tt on tt.type = t.type
               cross join lateral (

@@ -109,7 +109,7 @@ export async function findJobsPastRetention(
   limit: number,
   except: readonly string[],
   scan: JobScan = startOfJobScan,
-  perLook = 1000,
+  perScan = 1000,
 ): Promise<{ ids: string[]; scan: JobScan }> {
   const [row] = await sql<{ ids: string[] | null; seen: number; endedAt: string | null; id: string | null }>`
     with stretch as materialized (
@@ -117,7 +117,7 @@ export async function findJobsPastRetention(
        where ended_at < pawl.clock() - make_interval(secs => ${keepSeconds}::float8)
          and ended_at >= ${scan.endedAt}::timestamptz
          and (ended_at, id) > (${scan.endedAt}::timestamptz, ${scan.id}::uuid)
-       order by ended_at, id limit ${perLook}::int
+       order by ended_at, id limit ${perScan}::int
     ), old as (
       select id from stretch j
        where id <> all(${list(except)}::uuid[])
@@ -137,5 +137,5 @@ export async function findJobsPastRetention(
   const found = ids ?? []
   // The jobs that were found will be deleted, so the same section is scanned again until it contains no more.
   if (found.length === limit) return { ids: found, scan }
-  return { ids: found, scan: seen < perLook ? startOfJobScan : { endedAt: endedAt!, id: id! } }
+  return { ids: found, scan: seen < perScan ? startOfJobScan : { endedAt: endedAt!, id: id! } }
 }

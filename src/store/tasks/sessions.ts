@@ -119,7 +119,7 @@ export interface WorkerRow {
   readonly queues: string[]
   readonly startedAt: Date | null
   readonly seenAt: Date | null
-  /** How many tasks it runs at once; null: it did not say. */
+  /** How many tasks it runs at once; null: not reported. */
   readonly slots: number | null
   /** Number of tasks that are held under its name. */
   readonly leases: number

@@ -1,19 +1,19 @@
-/** Faults that a worker may have, each as what it does wrong to what is said and heard. */
+/** Faults of workers. Each changes what the worker sends or receives. */
 import type { ClaimedTask, SyncAnswer, SyncPort, SyncRequest } from '../../../src/protocol/tasks/sync.ts'
 
 type Sync = (request: SyncRequest) => Promise<SyncAnswer>
 
 export interface Planted {
-  /** One sync with the fault; `send` is the true one. */
+  /** Sends one sync with the fault. `send` sends it correctly. */
   sync?(request: SyncRequest, send: Sync): Promise<SyncAnswer>
   drainSeconds?: number
-  /** How long a SIGTERM is not heeded. */
+  /** How long SIGTERM is ignored. */
   deafMs?: number
 }
 
 const nothing: SyncAnswer = { waitedMs: 0, claimed: [], refused: [], cancel: [] }
 
-const hears = (change: (answer: SyncAnswer) => Partial<SyncAnswer>): Planted => ({
+const answersWith = (change: (answer: SyncAnswer) => Partial<SyncAnswer>): Planted => ({
   async sync(request, send) {
     const answer = await send(request)
     return { ...answer, ...change(answer) }
@@ -25,13 +25,13 @@ const altered = (change: (request: SyncRequest) => Partial<SyncRequest>): Plante
 })
 
 const claimsAs = (change: Partial<ClaimedTask>) =>
-  hears(({ claimed }) => ({ claimed: claimed.map(task => ({ ...task, ...change })) }))
+  answersWith(({ claimed }) => ({ claimed: claimed.map(task => ({ ...task, ...change })) }))
 
 const settles = (request: SyncRequest) => (request.settled?.length ?? 0) > 0
 
 export const faults: Readonly<Record<string, Planted>> = {
-  'ignores-cancel': hears(() => ({ cancel: [] })),
-  'keeps-a-lost-lease': hears(() => ({ refused: [] })),
+  'ignores-cancel': answersWith(() => ({ cancel: [] })),
+  'keeps-a-lost-lease': answersWith(() => ({ refused: [] })),
   'trusts-its-lease-for-ever': claimsAs({ leaseSeconds: 3600 }),
   'never-beats': {
     sync: async (request, send) => (request.beats === undefined ? send(request) : nothing),
@@ -64,7 +64,7 @@ export const faults: Readonly<Record<string, Planted>> = {
       return request.started !== undefined && request.beats === undefined ? { ...answer, refused: [] } : answer
     },
   },
-  'dies-of-an-unknown-type': hears(({ claimed }) => {
+  'dies-of-an-unknown-type': answersWith(({ claimed }) => {
     if (claimed.some(({ type }) => type !== 'conformance')) process.exit(1)
     return {}
   }),
@@ -107,7 +107,7 @@ function doesItAgain(): Planted {
   }
 }
 
-/** The engine as a worker with this fault speaks to it. */
+/** The connection to the engine of a worker with this fault. */
 export function withFault(port: SyncPort, { sync }: Planted): SyncPort {
   return {
     putTaskType: (type, settings) => port.putTaskType(type, settings),

@@ -51,21 +51,21 @@ const readingInternals = [
   'totals',
 ] as const satisfies readonly (keyof Internals)[]
 
-/** The key of a request. Without one, the client controls the machine. */
-interface Asker extends Pick<KeyView, 'roles' | 'queues'> {
+/** The key of a request. A client without one may do everything: it runs on the same machine. */
+interface Identity extends Pick<KeyView, 'roles' | 'queues'> {
   /** Id of the key; '': there is none. */
   readonly holder: string
 }
 
-export type AskersEngine = ReturnType<typeof engineFor>
+export type DialectEngine = ReturnType<typeof engineFor>
 
-export function engineFor({ engine, reports }: { engine: Engine; reports: Reports }, asker: Asker) {
+export function engineFor({ engine, reports }: { engine: Engine; reports: Reports }, identity: Identity) {
   const { context, internals } = engine
-  const caller: Caller = { context, queues: asker.queues, holder: asker.holder, reports }
+  const caller: Caller = { context, queues: identity.queues, holder: identity.holder, reports }
   const known = knownTo(engine)
-  const leases = leasesOf(engine, asker)
-  const needs = (permission: Permission | readonly Permission[]) => demandPermission(asker.roles, permission)
-  const demandQueue = (queues: readonly unknown[]) => demandQueues(asker.queues, queues)
+  const leases = leasesOf(engine, identity)
+  const needs = (permission: Permission | readonly Permission[]) => demandPermission(identity.roles, permission)
+  const demandQueue = (queues: readonly unknown[]) => demandQueues(identity.queues, queues)
   const checked = checkedMethods(caller, needs)
   /** A task that the key has claimed is visible without the permission to read others. */
   const needsToSee = (id: string) => {
@@ -81,7 +81,7 @@ export function engineFor({ engine, reports }: { engine: Engine; reports: Report
     fits: (lease: KnownLease) => boolean = () => true,
   ): Promise<Result | undefined> {
     const lease = known.leases.get(id)
-    if (lease === undefined || lease.holder !== asker.holder || !fits(lease)) return undefined
+    if (lease === undefined || lease.holder !== identity.holder || !fits(lease)) return undefined
     needs('work')
     demandQueue([lease.queue])
     return unlessProblem<Result | undefined>(
@@ -93,10 +93,10 @@ export function engineFor({ engine, reports }: { engine: Engine; reports: Report
   const settleKnown = <Outcome extends OneOutcome>(
     outcome: Outcome,
     { id, epoch }: KnownLease,
-    said: ReportOf<Outcome>,
+    report: ReportOf<Outcome>,
   ) => {
     known.leases.forget(id)
-    return settleOne(context, outcome, id, epoch, said, { queues: asker.queues, onlyFirst: true })
+    return settleOne(context, outcome, id, epoch, report, { queues: identity.queues, onlyFirst: true })
   }
   /**
    * Ends an attempt that this key has claimed: under a lease that this process knows, or under an epoch. Without an epoch,
@@ -116,7 +116,7 @@ export function engineFor({ engine, reports }: { engine: Engine; reports: Report
       if (ended !== undefined) return ended
       const task = await leases.demand(id, epoch)
       return settleOne(context, outcome, id, epoch, report, {
-        queues: asker.queues,
+        queues: identity.queues,
         ...(task !== undefined && { task }),
       })
     }
@@ -124,7 +124,7 @@ export function engineFor({ engine, reports }: { engine: Engine; reports: Report
     needs('work')
     await leases.demand(id, epoch)
   }
-  const holder = asker.holder === '' ? {} : { holder: asker.holder }
+  const holder = identity.holder === '' ? {} : { holder: identity.holder }
   return {
     ...checked,
     ...readingMethods(engine, needs),
@@ -154,7 +154,7 @@ export function engineFor({ engine, reports }: { engine: Engine; reports: Report
     /** Creates a job from what did not succeed in this one, which stays unchanged: so a producer may do it. */
     async cloneJob(id: string, call: Call & { readonly name: string }) {
       needs(operations.submit.permission)
-      if (asker.queues !== null) demandQueue((await run.job(caller, id)).stages.map(({ queue }) => queue))
+      if (identity.queues !== null) demandQueue((await run.job(caller, id)).stages.map(({ queue }) => queue))
       return run.retryJob(caller, id, { ...call, clone: true })
     },
     async setJobPriority(id: string, priority: number, call: Call) {
@@ -164,19 +164,19 @@ export function engineFor({ engine, reports }: { engine: Engine; reports: Report
     /** For operators, and for producers whose key includes the queues of the job. */
     async replaceJobMetadata(id: string, metadata: Metadata, call: Call) {
       needs(['operate', 'produce'])
-      if (asker.queues !== null) demandQueue((await run.job(caller, id)).stages.map(({ queue }) => queue))
+      if (identity.queues !== null) demandQueue((await run.job(caller, id)).stages.map(({ queue }) => queue))
       return run.patchJob(caller, id, { metadata, replace: true }, call)
     },
     /** For operators, and for producers whose key includes the queue of the stage. */
     async replaceStageMetadata(id: string, metadata: Metadata, call: Call) {
       needs(['operate', 'produce'])
-      if (asker.queues !== null) demandQueue([(await run.stage(caller, id)).queue])
+      if (identity.queues !== null) demandQueue([(await run.stage(caller, id)).queue])
       return run.patchStage(caller, id, { metadata, replace: true }, call)
     },
     /** For operators, and for workers whose key claimed the task. */
     async replaceTaskMetadata(id: string, metadata: Metadata, call: Call) {
       needs(['operate', 'work'])
-      if (!may(asker.roles, 'operate')) await leases.find(id)
+      if (!may(identity.roles, 'operate')) await leases.find(id)
       return run.patchTask(caller, id, { metadata, replace: true }, call)
     },
     async claims(request: ClaimsRequest, call: Call, signal: AbortSignal) {
@@ -189,7 +189,7 @@ export function engineFor({ engine, reports }: { engine: Engine; reports: Report
       needs(operations.claims.permission)
       await demandScope(caller, operations.claims, [request])
       const tasks = await take(context, request, { ...call, ...holder }, signal)
-      for (const task of tasks) known.leases.set(task.id, leaseOfTask(task, asker.holder))
+      for (const task of tasks) known.leases.set(task.id, leaseOfTask(task, identity.holder))
       return tasks
     },
     underKnownLease,
