@@ -5,10 +5,11 @@ import { isTransient, Problem, type ProblemCode, problems } from '../kernel/prob
 import type { Call } from '../protocol/call-options.ts'
 import { type ArgumentSource, type OperationEntry, takesKey } from '../protocol/operation.ts'
 import { namedOperations, type OperationMethods, type PawlApi } from '../protocol/operations.ts'
-import { checkPayloads, recordOf, type TaskDefinition } from '../protocol/tasks/new-task.ts'
+import { checkPayloads, type TaskDefinition } from '../protocol/tasks/new-task.ts'
 import { jobHandle, taskHandle } from '../protocol/tasks/results.ts'
 import type { SyncRequest } from '../protocol/tasks/sync.ts'
 import type { NewTaskItem, TaskOptions } from '../protocol/tasks/tasks.ts'
+import { recordOf } from '../protocol/tasks/type-record.ts'
 import { checkOptions, type Fields, number, type OptionsOf, text } from '../schema/check.ts'
 import { serverUrl } from '../schema/fields.ts'
 

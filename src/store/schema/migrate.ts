@@ -14,6 +14,7 @@ import { conditionSteps } from './migrations/0017-condition-steps.ts'
 import { pageBytes } from './migrations/0018-page-bytes.ts'
 import { fewerWrites } from './migrations/0019-fewer-writes.ts'
 import { roomForVersions } from './migrations/0020-room-for-versions.ts'
+import { payloadVersion } from './migrations/0021-payload-version.ts'
 
 interface Migration {
   readonly version: number
@@ -30,6 +31,7 @@ const migrations: readonly Migration[] = [
   { version: 18, script: pageBytes },
   { version: 19, script: fewerWrites },
   { version: 20, script: roomForVersions },
+  { version: 21, script: payloadVersion },
 ]
 
 const migrationTable = `
