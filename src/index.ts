@@ -68,6 +68,7 @@ export type {
   StageView,
   TaskCounts,
 } from './protocol/jobs/jobs.ts'
+export { cel, type Ref, type Refs } from './protocol/jobs/refs.ts'
 export type { PawlApi } from './protocol/operations.ts'
 export type { LogLevel, LogLine, LogLineView, LogPage, LogQuery } from './protocol/tasks/logs.ts'
 export type { Enqueue, OutputOf, PayloadOf, TaskItem, TaskName, TaskRegistry } from './protocol/tasks/registry.ts'
@@ -121,5 +122,4 @@ export type {
 export type { FolderSpec, InputSpec, RunSpec } from './spec/file-fields.ts'
 export type { CompensateSpec, GateSpec, JobSpec, StageSpec } from './spec/job-spec.ts'
 export { type NamedJob, parseJobSpec } from './spec/parse-job-spec.ts'
-export { cel, type Ref, type Refs } from './spec/refs.ts'
 export * from './worker/index.ts'

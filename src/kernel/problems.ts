@@ -58,11 +58,6 @@ export const problems = {
     means: 'The task or job has not ended in this time.',
     hint: 'It keeps running. Wait for its result again, or pass a larger timeoutSeconds.',
   },
-  TASK_UNNAMED: {
-    status: 400,
-    means: 'The option `tasks` has no task of this name.',
-    hint: 'Use a name of `tasks`, or pass what `defineTask` returned.',
-  },
   TASK_TYPE_UNKNOWN: {
     status: 404,
     means: 'No task type has this name.',

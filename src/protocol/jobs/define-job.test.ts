@@ -6,10 +6,10 @@ import { fresh } from '../../../test/harness/fresh.ts'
 import { served } from '../../../test/harness/served.ts'
 import { connect } from '../../client/client.ts'
 import { parseJobSpec } from '../../spec/parse-job-spec.ts'
-import { cel, type Ref } from '../../spec/refs.ts'
 import { defineTask } from '../../worker/define-task.ts'
 import { startWorker } from '../../worker/worker.ts'
 import { defineJob, type JobBuilder } from './define-job.ts'
+import { cel, type Ref } from './refs.ts'
 
 const list = defineTask({
   type: 'list',

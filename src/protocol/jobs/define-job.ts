@@ -1,16 +1,16 @@
 /** Jobs in TypeScript: stages are values, and later stages read the outputs of earlier ones with their types. */
 import type { GateSpec, JobSpec, StageSpec } from '../../spec/job-spec.ts'
-import { hasRef, type Ref, type Refs, refTo, toCel } from '../../spec/refs.ts'
 import type { TaskDefinition } from '../tasks/new-task.ts'
+import { hasRef, type Ref, type Refs, refTo, toCel } from './refs.ts'
 
 /** A stage of a job that is being defined. */
 export interface Stage<Output = unknown> {
   readonly name: string
-  /** What its tasks return: the output of its only task, or a list with the outputs of all. */
+  /** The output of its only task, or a list with the outputs of all. */
   readonly output: Ref<Output>
   /** The state in which it ended. */
   readonly state: Ref<string>
-  /** Who approved it, with their comments and data. */
+  /** The approvals of its gate, with comments and data. */
   readonly approvals: Ref<readonly { readonly by: string; readonly comment?: string; readonly data?: unknown }[]>
 }
 

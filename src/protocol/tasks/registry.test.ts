@@ -52,7 +52,7 @@ for (const [kind, open] of Object.entries(apps)) {
 
   test(`a name that no task has is refused with a suggestion (${kind})`, async t => {
     const { engine, app } = await open(t)
-    const refused = { code: 'TASK_UNNAMED', details: { name: 'resise', didYouMean: 'resize' } }
+    const refused = { code: 'OPTION_UNKNOWN', details: { at: 'tasks', option: 'resise', didYouMean: 'resize' } }
     await assert.rejects(app.enqueue('resise' as 'resize', { file: 'a.png' }), refused)
     await assert.rejects(app.enqueueMany([{ type: 'resise' as 'resize', payload: { file: 'a.png' } }]), refused)
     assert.deepEqual((await engine.tasks()).items, [])

@@ -42,7 +42,7 @@ export function findTask(tasks: TaskRegistry | undefined, named: string | TaskDe
   if (tasks === undefined || typeof named !== 'string') return named
   if (Object.hasOwn(tasks, named)) return tasks[named]!
   const meant = closestWord(named, Object.keys(tasks))
-  throw new Problem('TASK_UNNAMED', { name: named, ...(meant !== undefined && { didYouMean: meant }) })
+  throw new Problem('OPTION_UNKNOWN', { at: 'tasks', option: named, ...(meant !== undefined && { didYouMean: meant }) })
 }
 
 export const typeOf = (task: string | TaskDefinition) => (typeof task === 'string' ? task : task.type)

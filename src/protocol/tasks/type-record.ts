@@ -1,4 +1,4 @@
-/** What the server is told about a type that is defined in code. */
+/** Describes a type that is defined in code to the server. */
 import type { StandardJSONSchemaV1 } from '@standard-schema/spec'
 import { isObject } from '../../schema/check.ts'
 import type { TaskDefinition, TaskTypeRecord } from './new-task.ts'
