@@ -1,7 +1,7 @@
 export { startBabysitter } from './babysitter/babysitter.ts'
 export { type ClientOptions, connect, type PawlClient } from './client/client.ts'
 export { defineConfig, type PawlConfig } from './config/config.ts'
-export { type Pawl, type PawlOptions, pawl } from './engine/engine.ts'
+export { type AnyPawl, type Pawl, type PawlOptions, pawl } from './engine/engine.ts'
 export {
   type Entity,
   isSuccessfulTerminal,
@@ -48,6 +48,13 @@ export type {
   PageQuery,
   RetryJobCall,
 } from './protocol/call-options.ts'
+export {
+  defineJob,
+  type JobBuilder,
+  type JobDefinition,
+  type Stage,
+  type StageOptions,
+} from './protocol/jobs/define-job.ts'
 export type {
   Added,
   AddedStage,
@@ -61,8 +68,10 @@ export type {
   StageView,
   TaskCounts,
 } from './protocol/jobs/jobs.ts'
-export type { Enqueue, PawlApi } from './protocol/operations.ts'
+export { cel, type Ref, type Refs } from './protocol/jobs/refs.ts'
+export type { PawlApi } from './protocol/operations.ts'
 export type { LogLevel, LogLine, LogLineView, LogPage, LogQuery } from './protocol/tasks/logs.ts'
+export type { Enqueue, OutputOf, PayloadOf, TaskItem, TaskName, TaskRegistry } from './protocol/tasks/registry.ts'
 export {
   JobFailed,
   type JobHandle,

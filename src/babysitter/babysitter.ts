@@ -6,7 +6,7 @@
 import { setMaxListeners } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Context } from '../engine/context.ts'
-import { engineBehind, type Pawl } from '../engine/engine.ts'
+import { type AnyPawl, engineBehind } from '../engine/engine.ts'
 import { vacuumBloatedTables } from '../store/admin/examine.ts'
 import { type Chore, keepDoing } from './chore.ts'
 import {
@@ -35,7 +35,7 @@ export function allChores({ oneConnection }: Context): Chore[] {
 const patienceMs = 10_000
 
 /** Starts the chores. Call `stop` on the result to end them. */
-export function startBabysitter(engine: Pawl, chores = allChores(engineBehind(engine).context)) {
+export function startBabysitter(engine: AnyPawl, chores = allChores(engineBehind(engine).context)) {
   const { context } = engineBehind(engine)
   const ending = new AbortController()
   // Each chore adds a listener, and there are more of them than Node's default limit.

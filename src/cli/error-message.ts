@@ -54,6 +54,10 @@ function problemLines(problem: Problem): string[] {
     const lines = (issues as unknown as { at: string; why: string }[]).map(issue => `${issue.at}: ${issue.why}`)
     return [`${means} Nothing was submitted.`, ...lines, ...(more === undefined ? [] : [`and ${more} more`])]
   }
+  if (code === 'PAYLOAD_REFUSED') {
+    const lines = (issues as unknown as readonly string[]).map(issue => `${at}: ${issue}`)
+    return [`${means} (type: ${rest.type})`, ...lines]
+  }
   const facts = Object.entries({
     ...rest,
     ...(at && { at }),

@@ -3,13 +3,16 @@
 import { newId } from '../kernel/id.ts'
 import { isTransient, Problem, type ProblemCode, problems } from '../kernel/problem.ts'
 import type { Call } from '../protocol/call-options.ts'
+import { tasksOf } from '../protocol/jobs/define-job.ts'
 import { type ArgumentSource, type OperationEntry, takesKey } from '../protocol/operation.ts'
 import { namedOperations, type OperationMethods, type PawlApi } from '../protocol/operations.ts'
-import { checkPayloads, recordOf, type TaskDefinition } from '../protocol/tasks/new-task.ts'
+import { checkPayloads, type TaskDefinition } from '../protocol/tasks/new-task.ts'
+import { findTask, type TaskRegistry, typeOf } from '../protocol/tasks/registry.ts'
 import { jobHandle, taskHandle } from '../protocol/tasks/results.ts'
 import type { SyncRequest } from '../protocol/tasks/sync.ts'
 import type { NewTaskItem, TaskOptions } from '../protocol/tasks/tasks.ts'
-import { checkOptions, type Fields, number, type OptionsOf, text } from '../schema/check.ts'
+import { recordOf } from '../protocol/tasks/type-record.ts'
+import { checkOptions, type Field, type Fields, number, type OptionsOf, object, text } from '../schema/check.ts'
 import { serverUrl } from '../schema/fields.ts'
 
 const fields = {
@@ -20,22 +23,26 @@ const fields = {
   patienceSeconds: number({ from: 0, to: 86_400 }),
   /** How long to wait for one answer. Default 30. */
   answerSeconds: number({ from: 0.1, to: 3600 }),
+  /** Tasks by name. `enqueue` and `enqueueMany` then accept these names only, each with the payload of its task. */
+  tasks: object as Field<TaskRegistry>,
 } satisfies Fields
 
 /** How to reach a server, and how long to wait for it. */
 export interface ClientOptions extends OptionsOf<typeof fields> {}
 
 /** The whole API over HTTP, from `connect`. */
-export interface PawlClient extends PawlApi {
+export interface PawlClient<Tasks extends TaskRegistry = TaskRegistry> extends PawlApi<Tasks> {
   readonly server: string
   close(): Promise<void>
   [Symbol.asyncDispose](): Promise<void>
 }
 
 /** Opens a client. Nothing is sent until a method is called. */
-export function connect(options: ClientOptions = {}): PawlClient {
+export function connect<const Tasks extends TaskRegistry = TaskRegistry>(
+  options: ClientOptions & { readonly tasks?: Tasks } = {},
+): PawlClient<Tasks> {
   checkOptions(options, fields, 'client')
-  const { server = 'http://127.0.0.1:7295', key, patienceSeconds = 30, answerSeconds = 30 } = options
+  const { server = 'http://127.0.0.1:7295', key, patienceSeconds = 30, answerSeconds = 30, tasks } = options
   const link: Link = { server, key, patienceSeconds }
   const definitions = new Map<string, TaskDefinition>()
   const methods = Object.fromEntries(
@@ -45,6 +52,11 @@ export function connect(options: ClientOptions = {}): PawlClient {
     ]),
   ) as unknown as OperationMethods
 
+  const enqueueAll = async (used: readonly (string | TaskDefinition)[], items: readonly NewTaskItem[], call?: Call) => {
+    for (const task of new Set(used)) if (typeof task !== 'string') await client.register(task)
+    await checkPayloads(definitions, items)
+    return methods.enqueueMany(items, call)
+  }
   const client: PawlClient = {
     ...methods,
     server,
@@ -57,17 +69,23 @@ export function connect(options: ClientOptions = {}): PawlClient {
       // The aborted request may have claimed tasks. Sent again under its `syncId`, it gets them without waiting.
       return methods.sync({ ...request, waitSeconds: 0 })
     },
-    async enqueue(type: string | TaskDefinition, payload: unknown, options: TaskOptions & Call = {}) {
-      const { actor, idempotencyKey, ...task } = options
-      if (typeof type !== 'string') await client.register(type)
-      const item = { ...task, type: typeof type === 'string' ? type : type.type, payload }
-      const [queued] = await client.enqueueMany([item], { actor, idempotencyKey } as Call)
+    async enqueue(named: string | TaskDefinition, payload: unknown, options: TaskOptions & Call = {}) {
+      const { actor, idempotencyKey, ...rest } = options
+      const task = findTask(tasks, named)
+      const [queued] = await enqueueAll([task], [{ ...rest, type: typeOf(task), payload }], {
+        actor,
+        idempotencyKey,
+      } as Call)
       return taskHandle(methods, queued!)
     },
-    submit: async (...args) => jobHandle(methods, await methods.submit(...args)),
+    async submit(spec, call) {
+      for (const task of new Set(tasksOf(spec))) await client.register(task)
+      return jobHandle(methods, await methods.submit(spec, call))
+    },
     async enqueueMany(items: readonly NewTaskItem[], call?: Call) {
-      await checkPayloads(definitions, items)
-      return methods.enqueueMany(items, call)
+      const found = items.map(({ type }) => findTask(tasks, type))
+      const typed = items.map((item, index) => ({ ...item, type: typeOf(found[index]!) }))
+      return enqueueAll(found, typed, call)
     },
     async register(definition: TaskDefinition) {
       if (definitions.get(definition.type) === definition) return
@@ -77,7 +95,7 @@ export function connect(options: ClientOptions = {}): PawlClient {
     close: async () => {},
     [Symbol.asyncDispose]: async () => {},
   }
-  return client
+  return client as unknown as PawlClient<Tasks>
 }
 
 /** Turns the arguments of a method into the request from which the server restores them. */

@@ -3,11 +3,12 @@ import { openFiles } from '../files/files.ts'
 import { otherLabel } from '../kernel/metrics.ts'
 import { Problem } from '../kernel/problem.ts'
 import type { CallerTransaction } from '../kernel/transactions.ts'
-import type { Enqueue } from '../protocol/operations.ts'
+import { tasksOf } from '../protocol/jobs/define-job.ts'
 import type { TaskDefinition } from '../protocol/tasks/new-task.ts'
+import { type Enqueue, findTask, type TaskItem, type TaskRegistry, typeOf } from '../protocol/tasks/registry.ts'
 import { type JobHandle, jobHandle, taskHandle } from '../protocol/tasks/results.ts'
 import type { SettledTask } from '../protocol/tasks/sync.ts'
-import type { FeedPage, FeedQuery, NewTaskItem, TaskOptions } from '../protocol/tasks/tasks.ts'
+import type { FeedPage, FeedQuery, NewTaskItem, QueuedTask, TaskOptions } from '../protocol/tasks/tasks.ts'
 import { name as nameField } from '../schema/fields.ts'
 import { specInvalid } from '../spec/faults.ts'
 import type { JobSpec } from '../spec/job-spec.ts'
@@ -50,12 +51,14 @@ import { makeWake, makeWakeSignal } from './wake.ts'
 export type { PawlOptions } from './open-store.ts'
 
 /** The engine in this process. A change that can join a transaction of yours takes its handle as the option tx. */
-export interface Pawl extends EngineMethods {
+export interface Pawl<Tasks extends TaskRegistry = TaskRegistry> extends Omit<EngineMethods, 'enqueueMany'> {
   /**
-   * Enqueues one task, and returns a handle that waits for its result. The payload is checked against the schema of the
-   * type, if this process knows it.
+   * Enqueues one task, and returns a handle that waits for its result. The payload is checked against the schema of its
+   * type.
    */
-  enqueue: Enqueue<UnitCall>
+  enqueue: Enqueue<UnitCall, Tasks>
+  /** Enqueues up to 10,000 tasks, all or none. Payloads are checked against the schemas of their types. */
+  enqueueMany(tasks: readonly TaskItem<Tasks>[], call?: UnitCall): Promise<QueuedTask[]>
   /** Submits a job, and returns a handle that waits for its end. */
   submit(...args: Parameters<EngineMethods['submit']>): Promise<JobHandle>
   /** Registers a type: its schema for this process, its settings for all processes. */
@@ -72,6 +75,9 @@ export interface Pawl extends EngineMethods {
   [Symbol.asyncDispose](): Promise<void>
 }
 
+/** A `Pawl` with any tasks. */
+export type AnyPawl = Omit<Pawl, 'enqueue' | 'enqueueMany'>
+
 /** The same object as the server, the worker, the dialects and the tests see it. It is not part of the public API. */
 export interface Engine extends Pawl {
   readonly context: Context
@@ -80,11 +86,19 @@ export interface Engine extends Pawl {
   completeIn(tx: CallerTransaction, settled: SettledTask, worker: string): Promise<void>
 }
 
-/** Opens the engine: on a PostgreSQL server if one is named, else on the embedded store. */
-export const pawl: (options?: PawlOptions) => Promise<Pawl> = openEngine
+/**
+ * Opens the engine: on a PostgreSQL server if one is named, else on the embedded store.
+ *
+ * @example
+ * const app = await pawl({ database: process.env.DATABASE_URL, tasks: { sendInvoice, resize } })
+ * await app.enqueue('resize', { file: 'a.png', width: 200 })
+ */
+export const pawl: <const Tasks extends TaskRegistry = TaskRegistry>(
+  options?: PawlOptions & { readonly tasks?: Tasks },
+) => Promise<Pawl<Tasks>> = openEngine as never
 
 /** Every `Pawl` was opened here. */
-export const engineBehind = (pawl: Pawl): Engine => pawl as Engine
+export const engineBehind = (pawl: AnyPawl): Engine => pawl as Engine
 
 export async function openEngine(options: PawlOptions = {}): Promise<Engine> {
   checkOptions(options, optionFields, 'options')
@@ -93,7 +107,7 @@ export async function openEngine(options: PawlOptions = {}): Promise<Engine> {
   try {
     const context = makeContext(options, store, ending.signal)
     if (options.migrate !== false) await migrate(store.sql)
-    return engineOn(context, async () => {
+    return engineOn(context, options.tasks, async () => {
       ending.abort()
       await context.files.close()
       await store.close()
@@ -108,25 +122,42 @@ export async function openEngine(options: PawlOptions = {}): Promise<Engine> {
 /** The caller's own code runs between the statements. */
 const callersBounds = { idleSeconds: 60 }
 
-function engineOn(context: Context, close: () => Promise<void>): Engine {
+function engineOn(context: Context, tasks: TaskRegistry | undefined, close: () => Promise<void>): Engine {
   const caller: Caller = { context, queues: null, holder: '' }
   const methods = methodsFor(caller)
+  /** Registers the types of these tasks before it makes a call, in the same transaction. */
+  const withTypes = <Answer>(
+    used: readonly (string | TaskDefinition)[],
+    call: UnitCall,
+    work: (call: UnitCall) => Promise<Answer>,
+  ) =>
+    joinTransaction(context, call.tx, async tx => {
+      for (const task of new Set(used)) if (typeof task !== 'string') await registerType(context, task, tx)
+      return work({ ...call, tx } as UnitCall)
+    })
   return {
     ...methods,
     async enqueue(
-      type: string | TaskDefinition,
+      named: string | TaskDefinition,
       payload: unknown,
-      { tx, actor, idempotencyKey, holder, ...task }: TaskOptions & UnitCall = {},
+      { tx, actor, idempotencyKey, holder, ...options }: TaskOptions & UnitCall = {},
     ) {
-      const item: NewTaskItem = { ...task, type: typeof type === 'string' ? type : type.type, payload }
-      const call = { actor, idempotencyKey, holder }
-      const [queued] = await joinTransaction(context, tx, async joined => {
-        if (typeof type !== 'string') await registerType(context, type, joined)
-        return run.enqueueMany(caller, [item], { ...call, tx: joined } as UnitCall)
-      })
+      const task = findTask(tasks, named)
+      const item: NewTaskItem = { ...options, type: typeOf(task), payload }
+      const call = { tx, actor, idempotencyKey, holder } as UnitCall
+      const [queued] = await withTypes([task], call, joined => run.enqueueMany(caller, [item], joined))
       return taskHandle(methods, queued!)
     },
-    submit: async (...args) => jobHandle(methods, await methods.submit(...args)),
+    async enqueueMany(items: readonly NewTaskItem[], call: UnitCall = {}) {
+      if (tasks === undefined || !Array.isArray(items)) return methods.enqueueMany(items, call)
+      const found = items.map(({ type }) => findTask(tasks, type))
+      const typed = items.map((item, index) => ({ ...item, type: typeOf(found[index]!) }))
+      return withTypes(found, call, joined => run.enqueueMany(caller, typed, joined))
+    },
+    async submit(spec, call = {}) {
+      const job = await withTypes(tasksOf(spec), call, joined => run.submit(caller, spec, joined))
+      return jobHandle(methods, job)
+    },
     register: definition => registerType(context, definition),
     transaction: work => inOwnTransaction(context, work, callersBounds),
     follow: (query, options) => follow(context.feed, query, options),

@@ -1,6 +1,7 @@
 import type { FilesOptions } from '../files/files.ts'
 import type { PodRules } from '../kernel/pod-rules.ts'
 import { poolerModes } from '../kernel/pooler-mode.ts'
+import type { TaskRegistry } from '../protocol/tasks/registry.ts'
 import { boundSeconds, schemaName } from '../schema/fields.ts'
 import type { JobSpec } from '../spec/job-spec.ts'
 import { callerTransactions, refuseForeign } from '../store/driver/caller-driver.ts'
@@ -86,6 +87,8 @@ export const optionFields = {
   podRules: object as Field as Field<PodRules>,
   /** Named job specs, as objects or as YAML or JSON text: `submit({ pipeline: name, input })` submits one. */
   pipelines: object as Field<Readonly<Record<string, JobSpec | string>>>,
+  /** Tasks by name. `enqueue` and `enqueueMany` then accept these names only, each with the payload of its task. */
+  tasks: object as Field<TaskRegistry>,
   log: callback as Field<Log>,
 } satisfies Fields
 

@@ -104,7 +104,7 @@ export const problems = {
     hint: 'It must be JSON: no cycles, no functions, no NUL characters, at most 100 levels deep.',
   },
   PAYLOAD_REFUSED: {
-    status: 422,
+    status: 400,
     means: 'The payload does not match the schema of its task type.',
     hint: 'The details list the mismatches.',
   },

@@ -6,9 +6,10 @@ import { jobOperations } from './jobs/job-operations.ts'
 import { stageOperations } from './jobs/stage-operations.ts'
 import type { Operation, OperationEntry } from './operation.ts'
 import type { TaskDefinition } from './tasks/new-task.ts'
-import type { JobHandle, TaskHandle } from './tasks/results.ts'
+import type { Enqueue, TaskItem, TaskRegistry } from './tasks/registry.ts'
+import type { JobHandle } from './tasks/results.ts'
 import { taskOperations } from './tasks/task-operations.ts'
-import type { TaskOptions } from './tasks/tasks.ts'
+import type { QueuedTask } from './tasks/tasks.ts'
 import { workerOperations } from './tasks/worker-operations.ts'
 
 export type Operations = typeof jobOperations &
@@ -32,20 +33,15 @@ export type OperationMethods = {
   [Name in keyof Operations]: Operations[Name] extends Operation<infer Method> ? Method : never
 }
 
-/** A definition gives payload and result their types. With the name of a type, both are unknown. */
-export type Enqueue<Options> = <In = unknown, Out = unknown>(
-  type: string | TaskDefinition<In, Out>,
-  payload: NoInfer<In>,
-  options?: TaskOptions & Options,
-) => Promise<TaskHandle<Out>>
-
 /** Everything that can be asked of Pawl: the engine answers in process, the client over HTTP. */
-export interface PawlApi extends OperationMethods {
+export interface PawlApi<Tasks extends TaskRegistry = TaskRegistry> extends Omit<OperationMethods, 'enqueueMany'> {
   /**
-   * Enqueues one task, and returns a handle that waits for its result. The payload is checked against the schema of the
-   * type, if this process knows it.
+   * Enqueues one task, and returns a handle that waits for its result. The payload is checked against the schema of its
+   * type.
    */
-  enqueue: Enqueue<Call>
+  enqueue: Enqueue<Call, Tasks>
+  /** Enqueues up to 10,000 tasks, all or none. Payloads are checked against the schemas of their types. */
+  enqueueMany(tasks: readonly TaskItem<Tasks>[], call?: Call): Promise<QueuedTask[]>
   /** Submits a job, and returns a handle that waits for its end. */
   submit(...args: Parameters<OperationMethods['submit']>): Promise<JobHandle>
   /** Registers a type: its schema for this process, its settings for all processes. */

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import fastify, { type FastifyInstance } from 'fastify'
 import { dialects } from '../dialects/all.ts'
 import type { Log } from '../engine/context.ts'
-import { engineBehind, type Pawl } from '../engine/engine.ts'
+import { type AnyPawl, engineBehind } from '../engine/engine.ts'
 import { mergedReports } from '../engine/tasks/merge-reports.ts'
 import { newId } from '../kernel/id.ts'
 import { Problem } from '../kernel/problem.ts'
@@ -33,7 +33,7 @@ export interface Server {
 }
 
 /** Starts a server. Closing it leaves the engine open. */
-export async function startServer(pawl: Pawl, options: ServerOptions = {}): Promise<Server> {
+export async function startServer(pawl: AnyPawl, options: ServerOptions = {}): Promise<Server> {
   const engine = engineBehind(pawl)
   const settings = serverSettings(options)
   const { host, port, keysOnly, heartbeatSeconds, maxBodyBytes, log, rootDialect } = settings

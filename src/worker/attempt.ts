@@ -151,6 +151,14 @@ function inTime(held: Attempt, working: Promise<unknown>): Promise<unknown> {
   return Promise.race([working, timeUp]).finally(() => clearTimeout(late))
 }
 
+/** Either a definition with a payload and options, or any number of tasks. */
+function spawnedTasks(args: readonly unknown[]): readonly SpawnedTask[] {
+  const [first, payload, options] = args
+  const isDefinition = isObject(first) && 'options' in first && typeof first.type === 'string'
+  if (!isDefinition) return args as readonly SpawnedTask[]
+  return [{ ...(options as Pick<SpawnedTask, 'stage'>), type: first.type as string, payload }]
+}
+
 function contextOf(
   held: Attempt,
   { saveCheckpoint, completeIn, reportFiles, filesOf, jobOfStage }: EngineCalls,
@@ -193,8 +201,8 @@ function contextOf(
       held.unsent.progress = value
     },
     checkpoint: value => saveCheckpoint(held, value),
-    spawn(...tasks) {
-      held.spawned = [...(held.spawned ?? []), ...tasks]
+    spawn(...spawned: readonly unknown[]) {
+      held.spawned = [...(held.spawned ?? []), ...spawnedTasks(spawned)]
     },
     async complete(tx, output) {
       await completeIn(tx, succeeded(held, output))

@@ -68,6 +68,21 @@ test('a payload that its schema refuses when it is claimed is set aside, and bur
   assert.match(task.deadLetter?.lastError.message ?? '', /name: /)
 })
 
+test('a handler that enqueues a payload that is refused fails like any other, and is tried again', async t => {
+  const { engine } = await fresh(t)
+  await engine.putTaskType('greet', { payloadSchema: { type: 'string' } })
+  const outer = defineTask({
+    type: 'outer',
+    retry: { attempts: 2, delaySeconds: 0 },
+    deadLetter: 'never',
+    handler: () => engine.enqueue('greet', 7),
+  })
+  const { id } = await engine.enqueue(outer, null)
+  await using _worker = startWorker(engine, [outer], { drainSeconds: 2 })
+  const task = await ended(engine, id)
+  assert.deepEqual([task.state, task.failures], ['failed', 2])
+})
+
 test('what defineTask says about leases and retries holds for tasks that others queue', async t => {
   const { engine } = await fresh(t)
   const options = { leaseSeconds: 45, heartbeatSeconds: null, retry: { attempts: 7, jitter: false } }

@@ -112,9 +112,13 @@ export interface TaskContext {
   /** Stores a value for the next attempt. Resolves when it is stored, and rejects if the lease is lost. */
   checkpoint(value: unknown): Promise<void>
   /**
-   * Creates tasks of the same job, in this stage or in a later one that is open. They are written if the handler
-   * returns.
+   * Creates a task of the same job, in this stage or in a later one that is open. It is written if the handler returns.
+   *
+   * @example
+   * ctx.spawn(resize, { file: 'b.png' }, { stage: 'resize' })
    */
+  spawn<In>(task: TaskDefinition<In>, payload: NoInfer<In>, options?: Pick<SpawnedTask, 'stage'>): void
+  /** Creates several tasks of the same job, by the names of their types. */
   spawn(...tasks: SpawnedTask[]): void
   /**
    * Completes the task in your own transaction, so that your writes and the completion commit or roll back together.

@@ -107,7 +107,8 @@ export function reportOf(thrown: unknown, interrupted: InterruptReason | undefin
     const { reasonCode, step: own } = thrown
     return { outcome: 'dead_lettered', error: { ...error, reasonCode, ...(own && { step: own }) } }
   }
-  if (thrown instanceof Problem && thrown.code === 'PAYLOAD_REFUSED') {
+  // The payload of this task. Another payload that the handler enqueues has a longer place.
+  if (thrown instanceof Problem && thrown.code === 'PAYLOAD_REFUSED' && thrown.details.at === 'payload') {
     return { outcome: 'dead_lettered', error: { ...error, reasonCode: 'validation_failed', step: 'input' } }
   }
   return { outcome: 'failed', error }

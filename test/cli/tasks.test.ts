@@ -40,6 +40,23 @@ test('a task is queued, listed, shown, called off and brought back', bounded, as
   assert.equal((await pawl.run(['task', 'describe', id])).code, 1)
 })
 
+test(
+  'a payload that the schema of its type refuses is not queued, and the command names the field',
+  bounded,
+  async t => {
+    const { pawl, engine } = await place(t)
+    await engine.putTaskType('slow', { payloadSchema: { type: 'object', properties: { n: { type: 'number' } } } })
+    const { code, out, err } = await pawl.run(['task', 'add', 'slow', '{"n":"x"}'])
+    assert.deepEqual([code, out], [2, ''])
+    assert.match(err, /does not match the schema of its task type[\s\S]*n: .*"string" is invalid/)
+    await writeFile(join(pawl.folder, 'job.yaml'), 'name: j\nstages: [{ name: a, task: slow, payload: { n: x } }]')
+    const job = await pawl.run(['job', 'run', 'job.yaml'])
+    assert.equal(job.code, 2)
+    assert.match(job.err, /stages\.a\.payload[\s\S]*n: /)
+    assert.deepEqual([(await engine.tasks()).items, (await engine.jobs()).items], [[], []])
+  },
+)
+
 test('dead letters are listed with their reasons, and redriven only as far as asked', bounded, async t => {
   const run = await place(t)
   const { pawl, engine } = run

@@ -26,6 +26,14 @@ test('the examples in docs/transactions.md are the files in examples/transaction
   assert.deepEqual(blocks.toSorted(), files.toSorted())
 })
 
+test('the examples in docs/typescript.md are the files in examples/typescript, word for word', () => {
+  const page = readFileSync(join(root, 'docs/typescript.md'), 'utf8')
+  const blocks = [...page.matchAll(/```ts\n(.*?)```/gs)].map(match => match[1])
+  const folder = join(root, 'examples/typescript')
+  const files = readdirSync(folder).map(name => readFileSync(join(folder, name), 'utf8'))
+  assert.deepEqual(blocks.toSorted(), files.toSorted())
+})
+
 test('docs/workers.md lists every option of a task', () => {
   const page = readFileSync(join(root, 'docs/workers.md'), 'utf8')
   const section = page.split('\n## ').find(text => text.startsWith('Options of a task'))!

@@ -30,6 +30,7 @@ import { checkedJson } from '../check.ts'
 import type { Context } from '../context.ts'
 import { advanceJob } from '../jobs/advance-job.ts'
 import type { LockedJob } from '../jobs/locked-job.ts'
+import { insertChecked } from '../tasks/payload-checks.ts'
 import { findDatums, withoutTasks } from './find-datums.ts'
 import { processAll } from './promote.ts'
 import { findReusable } from './reuse.ts'
@@ -132,7 +133,7 @@ async function addDatums(
       if (hasEndedListing(locked, stageId)) await endListing(tx, stageId)
       return false
     }
-    await insertDatumTasks(tx, locked, stage, made, reuse.reused)
+    await insertDatumTasks(context, tx, locked, stage, made, reuse.reused)
     await recordInputs(
       tx,
       made.flatMap(({ id, inputs }) => inputs.map(({ uri }) => ({ taskId: id, uri }))),
@@ -144,6 +145,7 @@ async function addDatums(
 }
 
 async function insertDatumTasks(
+  context: Context,
   tx: Sql,
   locked: LockedJob,
   stage: StageRow,
@@ -157,8 +159,13 @@ async function insertDatumTasks(
   const isOpen = stage.state === 'pending' || stage.state === 'running'
   const of = { stageId: stage.id, settings: stage.plan.settings }
   const fresh = tasks(false)
-  await insertStageTasks(tx, locked.job, [{ ...of, state: isOpen ? 'queued' : 'blocked', tasks: fresh }], 'engine')
-  await insertStageTasks(tx, locked.job, [{ ...of, state: 'blocked', tasks: tasks(true) }], 'engine')
+  const state = isOpen ? 'queued' : 'blocked'
+  const payloads = { tasks: fresh, at: (index: number) => `stages.${stage.name}.inputs[${index}]` }
+  await insertChecked(context.types.schemas, tx, payloads, versions =>
+    insertStageTasks(tx, locked.job, [{ ...of, state, tasks: fresh }], 'engine', versions),
+  )
+  const skipped = [{ ...of, state: 'blocked' as const, tasks: tasks(true) }]
+  await insertStageTasks(tx, locked.job, skipped, 'engine', 'unchecked')
   const blocked = stage.blocked + reused.length + (isOpen ? 0 : fresh.length)
   locked.setStage(stage, { total: stage.total + made.length, blocked })
   locked.queuesToWake.add(stage.plan.queue ?? type)

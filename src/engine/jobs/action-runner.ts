@@ -5,13 +5,16 @@ import { newId } from '../../kernel/id.ts'
 import { isFinal } from '../../kernel/lifecycle.ts'
 import { NextActs } from '../../kernel/next-acts.ts'
 import { queueOfStage } from '../../kernel/plan.ts'
+import { Problem } from '../../kernel/problem.ts'
 import { type StageState, stageLifecycle } from '../../kernel/stage.ts'
 import type { Sql } from '../../store/driver/sql.ts'
 import { startListing } from '../../store/files/listings.ts'
 import { type Batch, findEndOfBatch, readListElements, skipBlocked, tasksAfter } from '../../store/jobs/errands.ts'
 import type { StageRow } from '../../store/jobs/jobs.ts'
 import { insertStageTasks } from '../../store/jobs/new-job.ts'
+import type { PayloadVersions } from '../../store/tasks/payload-schemas.ts'
 import { decideTasks } from '../../store/tasks/task-updates.ts'
+import { insertChecked, KnownSchemas } from '../tasks/payload-checks.ts'
 import { planCompensation } from './compensate.ts'
 import { type ConditionBudget, evaluateConditions } from './evaluate-conditions.ts'
 import type { LockedJob } from './locked-job.ts'
@@ -205,8 +208,17 @@ export class ActionRunner {
     const elements = await readListElements(this.#tx, stage.id, stage.fanned, limit)
     const tasks = elements.map(element => ({ id: newId(), type: stage.plan.task!, payload: JSON.stringify(element) }))
     const batch = { stageId: stage.id, state: 'queued' as const, settings: stage.plan.settings, tasks }
-    await insertStageTasks(this.#tx, job, [batch], 'engine')
+    const insert = (versions: PayloadVersions) => insertStageTasks(this.#tx, job, [batch], 'engine', versions)
     const fanned = stage.fanned + elements.length
+    try {
+      // If the schema refused the payload of an undo, nobody could correct it. A dead letter can be redriven.
+      if (stage.kind === 'undo') await insert('unchecked')
+      else await insertChecked(new KnownSchemas(), this.#tx, { tasks, at: n => `forEach[${stage.fanned + n}]` }, insert)
+    } catch (error) {
+      if (!(error instanceof Problem)) throw error
+      this.#locked.decideStageEnd(stage, 'failed', 'condition_error', { error: { message: error.message } })
+      return { last: null, seen: 0 }
+    }
     this.#locked.setStage(stage, { fanned, unfanned: stage.unfanned - elements.length })
     return { last: null, seen: elements.length }
   }

@@ -17,12 +17,14 @@ import { checkId, checkOptions, isObject } from '../check.ts'
 import type { Context } from '../context.ts'
 import { checkFiles } from '../files/file-rules.ts'
 import { type ControlCall, reasonOf, requireState } from '../tasks/control.ts'
+import { checkRegistered } from '../tasks/payload-checks.ts'
 import { transact, type UnitCall } from '../unit-of-work.ts'
 import { advanceInTransaction, advanceJob } from './advance-job.ts'
 import type { LockedJob } from './locked-job.ts'
 import { readJob } from './read-jobs.ts'
 import { canRevive, reviveStages } from './revive.ts'
-import { checkPayloads, deadlineOf, newStage, startJob, writeTasks } from './submit.ts'
+import { deadlineOf, newStage, startJob } from './submit.ts'
+import { checkPayloads, payloadsOf, writeTasks } from './write-tasks.ts'
 
 /** Starts a job that was submitted with `start: false`. */
 export function start(context: Context, id: string, call: ControlCall = {}) {
@@ -193,9 +195,10 @@ async function addStagesTo(
     const tasks = checkPayloads(context, stage)
     return { ...newStage(stage, last + 1 + index, tasks.length, false), tasks }
   })
+  await checkRegistered(context.types.known, payloadsOf(made))
   await insertStages(tx, job, made, actor)
   await requireRoomInJob(tx, job.id)
-  await writeTasks(tx, job, made, actor)
+  await writeTasks({ sql: tx, schemas: context.types.schemas, actor }, job, made)
   const ids = made.map(stage => stage.id)
   const rows = (await readStages(tx, job.id)).filter(stage => ids.includes(stage.id))
   locked.stages.push(...rows)

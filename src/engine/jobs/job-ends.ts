@@ -17,7 +17,8 @@ import { type ControlCall, requireState } from '../tasks/control.ts'
 import { once, type UnitCall } from '../unit-of-work.ts'
 import * as jobControl from './job-control.ts'
 import { readJob } from './read-jobs.ts'
-import { makeJobOnce, type StageToWrite, type TaskToWrite, writeJob } from './submit.ts'
+import { makeJobOnce, writeJob } from './submit.ts'
+import type { StageToWrite, TaskToWrite } from './write-tasks.ts'
 
 /**
  * Retries everything that did not succeed: in place, as the next round, or as a new job that contains only those tasks.

@@ -33,7 +33,15 @@ export function asSmallJob(
   if (!opensByItself(job, facts)) return undefined
   const { stages: _, ...rest } = plan
   const state = job.state === 'created' ? 'created' : 'pending'
-  return { id, plan: rest, actor, state, stages: facts.map(({ state }, index) => toSmallStage(stages[index]!, state)) }
+  const payloadVersions = new Map<string, string>()
+  return {
+    id,
+    plan: rest,
+    actor,
+    state,
+    payloadVersions,
+    stages: facts.map(({ state }, index) => toSmallStage(stages[index]!, state)),
+  }
 }
 
 /** Opens the stages that can open, as the kernel decides. False: there is more to do. */
@@ -78,6 +86,7 @@ function toSmallStage({ id, plan, open, blocked, tasks }: StageOfPlan, state: St
   return {
     id,
     name: plan.name,
+    type: plan.task,
     plan: JSON.stringify(stored),
     open,
     state: state === 'created' ? 'created' : 'pending',

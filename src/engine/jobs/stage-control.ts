@@ -26,6 +26,7 @@ import { checkedJson, checkId, checkOptions } from '../check.ts'
 import type { Context } from '../context.ts'
 import { checkCommandFiles } from '../files/file-rules.ts'
 import { type ControlCall, reasonOf, requireState } from '../tasks/control.ts'
+import { checkRegistered, insertChecked } from '../tasks/payload-checks.ts'
 import type { UnitCall } from '../unit-of-work.ts'
 import { changeJobWithResult, requireRoomInJob } from './job-control.ts'
 import type { LockedJob } from './locked-job.ts'
@@ -184,8 +185,13 @@ export async function addTasksToStage(
 ): Promise<string[]> {
   const made = tasks.map((task, index) => checkTask(context, stage, task, `tasks[${index}]`))
   const isOpen = stage.state === 'pending' || stage.state === 'running'
-  const batch = { stageId: stage.id, settings: stage.plan.settings, tasks: made }
-  await insertStageTasks(tx, locked.job, [{ ...batch, state: isOpen ? 'queued' : 'blocked' }], actor)
+  const payloads = { tasks: made, at: (index: number) => `tasks[${index}].payload` }
+  await checkRegistered(context.types.known, payloads)
+  const state = isOpen ? 'queued' : 'blocked'
+  const batch = { stageId: stage.id, state, settings: stage.plan.settings, tasks: made } as const
+  await insertChecked(context.types.schemas, tx, payloads, versions =>
+    insertStageTasks(tx, locked.job, [batch], actor, versions),
+  )
   locked.setStage(stage, { total: stage.total + made.length, blocked: stage.blocked + (isOpen ? 0 : made.length) })
   locked.queuesToWake.add(queueOfStage(stage))
   return made.map(task => task.id)

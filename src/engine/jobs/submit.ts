@@ -9,34 +9,29 @@ import { tracer } from '../../protocol/tracing.ts'
 import type { JobSpec } from '../../spec/job-spec.ts'
 import { type NamedJob, parseJobSpec } from '../../spec/parse-job-spec.ts'
 import type { Sql } from '../../store/driver/sql.ts'
-import { recordInputsOfJob, skipReused } from '../../store/files/listings.ts'
 import { insertJobs, type SmallJob } from '../../store/jobs/insert-jobs.ts'
-import { lockJobAgainstDeletion } from '../../store/jobs/job-ends.ts'
-import {
-  countBlocked,
-  insertJob,
-  insertStages,
-  insertStageTasks,
-  type JobOfTasks,
-  type NewStage,
-  type StageTask,
-  type StageTasks,
-  stagesPerStatement,
-  touchSubmission,
-} from '../../store/jobs/new-job.ts'
+import { insertJob, insertStages, type NewStage, touchSubmission } from '../../store/jobs/new-job.ts'
 import { reserveIds } from '../../store/tasks/idempotency.ts'
-import { checkedJson, checkOptions } from '../check.ts'
+import { checkOptions } from '../check.ts'
 import type { Context } from '../context.ts'
 import { checkFiles } from '../files/file-rules.ts'
 import { demandQueues, queuesIn } from '../queue-scope.ts'
 import { inProducerSpan, throwIdTaken } from '../tasks/enqueue.ts'
+import { checkBeforehand, checkRegistered, insertChecked, type NewPayloads } from '../tasks/payload-checks.ts'
 import { transact, type UnitCall } from '../unit-of-work.ts'
 import { advanceInTransaction, advanceJob } from './advance-job.ts'
 import type { LockedJob } from './locked-job.ts'
 import { readJob } from './read-jobs.ts'
 import { asSmallJob, queuesOfOpenStages, viewOfSmallJob } from './small-jobs.ts'
-
-const tasksPerBatch = 5000
+import {
+  checkPayloads,
+  chosenTaskIds,
+  copyDoneTasks,
+  payloadsOf,
+  type StageToWrite,
+  tasksPerBatch,
+  writeTasks,
+} from './write-tasks.ts'
 
 /** Submits a job, all or nothing. `queues`: the only ones the job may use; null: any. */
 export async function submitJob(
@@ -51,6 +46,7 @@ export async function submitJob(
   demandQueues(queues, queuesIn(plan.stages))
   for (const stage of plan.stages) checkFiles(context, stage)
   const stages = plan.stages.map(stage => ({ plan: stage, tasks: checkPayloads(context, stage) }))
+  await checkRegistered(context.types.known, payloadsOf(stages))
   const write = (traced: JobPlan) => writeJob(context, traced, stages, call, ['submit', spec], null)
   const tracing = tracer()
   if (tracing === undefined || plan.traceparent !== null) return write(plan)
@@ -60,18 +56,6 @@ export async function submitJob(
     span.setAttribute('pawl.job.id', job.id)
     return job
   })
-}
-
-/** Has its stage's type unless it has its own. */
-export type TaskToWrite = Pick<StageTask, 'payload' | 'own'> & Partial<Pick<StageTask, 'type'>>
-
-export interface StageToWrite {
-  /** Default: a new one. */
-  readonly id?: string
-  readonly plan: StagePlan
-  readonly tasks: readonly TaskToWrite[]
-  /** For clones: payloads, as JSON text, that a task of the original job has already done. */
-  readonly carried?: readonly { readonly payload: string; readonly doneBy: string }[]
 }
 
 /**
@@ -98,13 +82,15 @@ export async function writeJob(
     await insertStages(tx, { id, priority: plan.priority, plan }, made, actor)
   }
   const withTasks = made.map((stage, index) => ({ ...stages[index]!, ...stage }))
+  // A clone repeats payloads that were accepted before.
+  const schemas = clonedFrom === null ? context.types.schemas : null
   const fill = async (sql: Sql, beforeBatch?: () => Promise<void>) => {
-    await writeTasks(sql, { ...plan, id }, withTasks, actor, beforeBatch)
+    await writeTasks({ sql, schemas, actor, beforeBatch }, { ...plan, id }, withTasks)
     if (clonedFrom !== null) await copyDoneTasks(sql, clonedFrom, { ...plan, id }, withTasks, actor)
   }
   const chosenIds = [plan.id, ...chosenTaskIds(withTasks)].filter(chosen => chosen !== undefined)
   const small = clonedFrom === null ? asSmallJob(id, withoutLargeInput(plan), withTasks, actor) : undefined
-  if (small !== undefined) return writeSmallJob(context, small, chosenIds, call, request)
+  if (small !== undefined) return writeSmallJob(context, small, payloadsOf(withTasks), chosenIds, call, request)
   if (size <= tasksPerBatch || sql.isTransaction || call.idempotencyKey !== undefined || chosenIds.length > 0) {
     return transact(context, call, request, async (tx, after) => {
       await write(tx)
@@ -116,6 +102,7 @@ export async function writeJob(
   const keepSubmitting = async () => {
     if (!(await touchSubmission(sql, id))) throw new Problem('SUBMIT_CUT_OFF')
   }
+  if (schemas !== null) await checkBeforehand(schemas, sql, payloadsOf(withTasks))
   await sql.begin(write)
   await fill(sql, keepSubmitting)
   await keepSubmitting()
@@ -127,16 +114,19 @@ export async function writeJob(
 async function writeSmallJob(
   context: Context,
   job: SmallJob,
+  payloads: NewPayloads,
   chosenIds: readonly string[],
   call: UnitCall,
   request: unknown,
 ): Promise<JobView> {
+  const checked = (sql: Sql, insert: (job: SmallJob) => Promise<Date>) =>
+    insertChecked(context.types.schemas, sql, payloads, payloadVersions => insert({ ...job, payloadVersions }))
   if (call.tx === undefined && call.idempotencyKey === undefined && chosenIds.length === 0) {
     context.sql.checkTurn()
-    return viewOfSmallJob(job, await context.insertSmallJob(job))
+    return viewOfSmallJob(job, await checked(context.sql, context.insertSmallJob))
   }
   return transact(context, call, request, async (tx, after) => {
-    const now = await insertJobs(tx, [job]).catch(throwIdTaken)
+    const now = await checked(tx, job => insertJobs(tx, [job])).catch(throwIdTaken)
     await reserveIds(tx, chosenIds).catch(throwIdTaken)
     after.addQueues(queuesOfOpenStages(job))
     return viewOfSmallJob(job, now)
@@ -175,72 +165,6 @@ export function deadlineOf({ job }: LockedJob): string | null {
   return deadlineSeconds === null ? null : new Date(job.now.getTime() + deadlineSeconds * 1000).toISOString()
 }
 
-/** Inserts the declared tasks of stages in batches. The stages were inserted with their task counts. */
-export async function writeTasks(
-  sql: Sql,
-  job: JobOfTasks,
-  stages: readonly (NewStage & { tasks: readonly TaskToWrite[] })[],
-  actor: string,
-  beforeBatch: () => Promise<void> = async () => {},
-): Promise<void> {
-  let batch: StageTasks[] = []
-  let size = 0
-  const write = async () => {
-    await beforeBatch()
-    await insertStageTasks(sql, job, batch, actor).catch(throwIdTaken)
-    batch = []
-    size = 0
-  }
-  for (const { id: stageId, plan, tasks: wantedTasks, blocked } of stages) {
-    for (let from = 0; from < wantedTasks.length; ) {
-      const some = wantedTasks.slice(from, from + tasksPerBatch - size)
-      const tasks = some.map(task => ({ type: plan.task!, ...task, id: plan.taskId ?? newId() }))
-      batch.push({ stageId, state: blocked > 0 ? 'blocked' : 'queued', settings: plan.settings, tasks })
-      size += some.length
-      from += some.length
-      if (size === tasksPerBatch || batch.length === stagesPerStatement) await write()
-    }
-  }
-  await write()
-  await reserveIds(sql, chosenTaskIds(stages)).catch(throwIdTaken)
-}
-
-function chosenTaskIds(stages: readonly { readonly plan: StagePlan; readonly tasks: readonly unknown[] }[]): string[] {
-  return stages.flatMap(({ plan: { taskId }, tasks }) => (taskId && tasks.length > 0 ? [taskId] : []))
-}
-
-const copiesPerTransaction = 1000
-
-/**
- * Copies tasks that a clone need not repeat, after the tasks that it has to run. They are marked as skipped and linked
- * to the files of the tasks that succeeded.
- */
-async function copyDoneTasks(
-  sql: Sql,
-  clonedFrom: string,
-  job: JobOfTasks,
-  stages: readonly (NewStage & Pick<StageToWrite, 'carried'>)[],
-  actor: string,
-): Promise<void> {
-  for (const { id, plan, carried = [] } of stages) {
-    const stage = { id, jobId: job.id }
-    for (let from = 0; from < carried.length; from += copiesPerTransaction) {
-      const some = carried.slice(from, from + copiesPerTransaction)
-      const tasks = some.map(each => ({ ...each, id: newId(), type: plan.task! }))
-      const reused = tasks.map(({ id: taskId, doneBy }) => ({ taskId, doneBy }))
-      await sql.begin(async tx => {
-        // If the original job has been deleted meanwhile, with its artifacts, the tasks stay blocked and run with the
-        // others.
-        await lockJobAgainstDeletion(tx, clonedFrom)
-        await insertStageTasks(tx, job, [{ stageId: id, state: 'blocked', settings: plan.settings, tasks }], actor)
-        await countBlocked(tx, stage, tasks.length)
-        await skipReused(tx, stage, reused)
-      })
-    }
-  }
-  await recordInputsOfJob(sql, job.id)
-}
-
 /** `startsNow`: tasks of stages without needs, condition or gate are queued at once and never blocked. */
 export function newStage(
   plan: StagePlan,
@@ -253,12 +177,6 @@ export function newStage(
   const counts = { total: tasks, blocked: isReady ? 0 : tasks }
   const own = plan.files?.runner?.kind === 'kubernetes' && plan.queue === null ? { queue: ownQueueOf(id) } : {}
   return { id, ordinal, kind: 'work', undoes: null, plan: { ...plan, ...own }, open: plan.open, fan: null, ...counts }
-}
-
-export function checkPayloads(context: Context, { payloads, name }: StagePlan): TaskToWrite[] {
-  return payloads.map((payload, index) => ({
-    payload: checkedJson(payload, context.maxPayloadBytes, `stages.${name}.payloads[${index}]`),
-  }))
 }
 
 function withoutStages({ stages: _, id: _id, ...plan }: JobPlan): Omit<JobPlan, 'stages'> {

@@ -3,7 +3,7 @@ import { newId } from '../../kernel/id.ts'
 import { Problem } from '../../kernel/problem.ts'
 import { flattenSettings } from '../../kernel/settings.ts'
 import { callFields } from '../../protocol/call-options.ts'
-import { checkDeadlines, checkPayloads, maxTasksPerCall, taskFields } from '../../protocol/tasks/new-task.ts'
+import { checkDeadlines, maxTasksPerCall, taskFields } from '../../protocol/tasks/new-task.ts'
 import type { NewTaskItem, QueuedTask } from '../../protocol/tasks/tasks.ts'
 import { inSpan, traceparentOf, tracer } from '../../protocol/tracing.ts'
 import type { Sql } from '../../store/driver/sql.ts'
@@ -15,6 +15,7 @@ import { checkCommandFiles } from '../files/file-rules.ts'
 import { mergeByStore } from '../merge-calls.ts'
 import { retryConflicts } from '../retry.ts'
 import { once, type UnitCall, unitOfWork } from '../unit-of-work.ts'
+import { checkRegistered, insertChecked } from './payload-checks.ts'
 
 /** A name is remembered for each combination of deadlines, which may be any numbers, so the memory is bounded. */
 const maxKnownLanes = 20_000
@@ -25,11 +26,11 @@ export async function enqueueTasks(
   items: readonly NewTaskItem[],
   call: UnitCall = {},
 ): Promise<QueuedTask[]> {
-  await checkPayloads(context.types.known, items)
   if (items.length > maxTasksPerCall) throw new Problem('TOO_MANY_TASKS', { tasks: items.length })
   checkOptions(call, callFields, 'call')
   const tasks = items.map((item, index) => checkTask(context, item, call, `tasks[${index}]`))
   if (tasks.length === 0) return []
+  await checkRegistered(context.types.known, { tasks, at: payloadAt })
   const tracing = tracer()
   // Callers that pass a traceparent create their own spans.
   if (tracing === undefined || tasks.every(task => task.traceparent !== undefined)) {
@@ -50,6 +51,8 @@ export async function enqueueTasks(
   })
 }
 
+const payloadAt = (index: number) => `tasks[${index}].payload`
+
 /** `items`, as requested, identify a repeated request. */
 async function writeTasks(
   context: Context,
@@ -58,14 +61,18 @@ async function writeTasks(
   call: UnitCall,
 ): Promise<QueuedTask[]> {
   const actor = call.actor ?? 'producer'
+  const checked = (sql: Sql, insert: (tasks: readonly NewTask[]) => Promise<QueuedTask[]>) =>
+    insertChecked(context.types.schemas, sql, { tasks, at: payloadAt }, versions =>
+      insert(withVersions(tasks, versions)),
+    )
   if (mayShare(items, tasks, call)) {
     return unitOfWork(context, undefined, (_, after) => {
       after.addQueues(tasks.map(task => task.queue))
-      return enqueueTogether(context.sql, { context, tasks, actor })
+      return checked(context.sql, tasks => enqueueTogether(context.sql, { context, tasks, actor }))
     })
   }
   const chosen = new Set(tasks.flatMap(({ id }, index) => (items[index]!.id === undefined ? [] : [id])))
-  const insert = (tx: Sql): Promise<QueuedTask[]> => {
+  const insert = (tx: Sql, tasks: readonly NewTask[]): Promise<QueuedTask[]> => {
     if (chosen.size === 0) return insertTasks(tx, tasks, actor)
     return tx.begin(async inner => {
       const queued = await insertTasks(inner, tasks, actor)
@@ -78,10 +85,21 @@ async function writeTasks(
   return unitOfWork(context, call.tx, async (sql, after) => {
     const queue = async () => {
       await ensureLanes(context, sql, tasks)
-      return once(sql, call, ['enqueue', items], insert).catch(throwIdTaken)
+      // A repeated request gets its first answer, even if the schema has changed since.
+      const work = (tx: Sql) => checked(tx, tasks => insert(tx, tasks))
+      return once(sql, call, ['enqueue', items], work).catch(throwIdTaken)
     }
     after.addQueues(tasks.map(task => task.queue))
     return sql.isTransaction ? queue() : retryConflicts(queue)
+  })
+}
+
+/** The tasks, each with the version of the schema that its payload was checked against. */
+function withVersions(tasks: readonly NewTask[], versions: ReadonlyMap<string, string>): readonly NewTask[] {
+  if (versions.size === 0) return tasks
+  return tasks.map(task => {
+    const payloadVersion = versions.get(task.type)
+    return payloadVersion === undefined ? task : { ...task, payloadVersion }
   })
 }
 

@@ -1,21 +1,28 @@
 import { Problem } from '../../kernel/problem.ts'
 import { flattenSettings } from '../../kernel/settings.ts'
 import type { CallerTransaction } from '../../kernel/transactions.ts'
-import { checkDeadlines, recordOf, type TaskDefinition, taskTypeRecordFields } from '../../protocol/tasks/new-task.ts'
+import { checkDeadlines, type TaskDefinition, taskTypeRecordFields } from '../../protocol/tasks/new-task.ts'
 import type { TaskTypeRecord } from '../../protocol/tasks/tasks.ts'
+import { recordOf } from '../../protocol/tasks/type-record.ts'
 import { faultOf } from '../../spec/json-schema/evaluate.ts'
 import { putTaskType } from '../../store/tasks/read-tasks.ts'
 import { checkedJson, checkOptions, text } from '../check.ts'
 import type { Context } from '../context.ts'
+import { KnownSchemas } from './payload-checks.ts'
 
-/** Types that this process has registered. */
+/** The types that this process has registered, and what it knows of others. */
 export interface RegisteredTypes {
   readonly known: Map<string, TaskDefinition>
   /** Types whose settings are in the store. They are written once, and again when they change. */
   readonly written: Map<string, TaskDefinition>
+  readonly schemas: KnownSchemas
 }
 
-export const noTypes = (): RegisteredTypes => ({ known: new Map(), written: new Map() })
+export const noTypes = (): RegisteredTypes => ({
+  known: new Map(),
+  written: new Map(),
+  schemas: new KnownSchemas(),
+})
 
 export async function writeTaskType(
   context: Context,

@@ -1,5 +1,6 @@
 /** Options of a new task and of all tasks of a type, and the types that a process knows. */
-import type { StandardJSONSchemaV1, StandardSchemaV1 } from '@standard-schema/spec'
+import type { StandardSchemaV1 } from '@standard-schema/spec'
+import { writeJson } from '../../kernel/json.ts'
 import { Problem } from '../../kernel/problem.ts'
 import type { TaskSettings } from '../../kernel/settings.ts'
 import {
@@ -103,28 +104,6 @@ export interface TaskDefinition<In = unknown, Out = unknown> {
   readonly output$?: Out
 }
 
-/** The settings of a type for the server, with a JSON Schema if the schema can be converted to one. */
-export function recordOf({ schema, options }: TaskDefinition): TaskTypeRecord {
-  const standard = schema?.['~standard'] as Partial<StandardJSONSchemaV1.Props> | undefined
-  try {
-    const payloadSchema = standard?.jsonSchema?.input({ target: 'draft-2020-12' })
-    return payloadSchema === undefined || looksAround(payloadSchema) ? options : { ...options, payloadSchema }
-  } catch {
-    // Some checks of schemas have no equivalent in JSON Schema.
-    return options
-  }
-}
-
-/** Whether a schema has patterns that the server refuses, because it matches patterns in linear time. */
-function looksAround(schema: object): boolean {
-  let isFound = false
-  JSON.stringify(schema, (name, value) => {
-    if (name === 'pattern' && typeof value === 'string') isFound ||= /\(\?(?:<?[=!])|\\(?:[1-9]|k<)/.test(value)
-    return value
-  })
-  return isFound
-}
-
 /** Validates a payload and returns the output of the schema. Throws a problem that lists all issues. */
 export async function checkPayload(definition: TaskDefinition, payload: unknown, at: string): Promise<unknown> {
   if (definition.schema === undefined) return payload
@@ -145,6 +124,9 @@ export async function checkPayloads(
   if (registered.size === 0) return
   for (const [index, { type, payload }] of items.entries()) {
     const definition = registered.get(type)
-    if (definition !== undefined) await checkPayload(definition, payload, `tasks[${index}].payload`)
+    if (definition?.schema === undefined) continue
+    const written = writeJson(payload)
+    // The handler gets the payload as it comes back from the store. What is not JSON is refused when it is sent.
+    if ('text' in written) await checkPayload(definition, JSON.parse(written.text), `tasks[${index}].payload`)
   }
 }

@@ -118,22 +118,47 @@ export type PayloadSchema = Readonly<Record<string, unknown>>
 /** Less than 100 milliseconds. A payload of a megabyte takes about as much with a schema of many keywords and patterns. */
 const mostSteps = 1_000_000
 
-/** Maximum steps of one request for checking payloads, for all schemas together. */
-export const payloadMeter = () => new Meter(mostSteps)
+/** Limits the steps of checking one payload. `most`: what is left for the request. */
+export const payloadMeter = (most = mostSteps) => new Meter(Math.min(most, mostSteps))
+
+/** Maximum steps of one request for checking this many payloads, for all schemas together. */
+export const stepsForPayloads = (payloads: number) => mostSteps + payloads * 1000
+
+/** Returns the faults of a payload. */
+export type PayloadCheck = (payload: unknown, meter: Meter) => string[]
+
+/** Checks a schema, and returns the check of its payloads. If the schema cannot be used, each payload has that fault. */
+export function payloadCheckOf(schema: PayloadSchema, meter: Meter): PayloadCheck {
+  const unusable = unusableFault(schema, meter)
+  if (unusable !== undefined) return () => [unusable]
+  const patterns: Run['patterns'] = new Map()
+  return (payload, meter) => {
+    try {
+      const faults: string[] = []
+      evaluate({ root: schema, meter, patterns, path: [], depth: 0, faults }, schema, payload)
+      return faults
+    } catch (error) {
+      if (!(error instanceof OutOfSteps || error instanceof TooDeep)) throw error
+      return [uncheckable(error)]
+    }
+  }
+}
+
+function unusableFault(schema: PayloadSchema, meter: Meter): string | undefined {
+  try {
+    const must = schemaFault(meter, schema)
+    return must && `the schema of this type cannot be used (${must}); register the type again`
+  } catch (error) {
+    if (error instanceof OutOfSteps) return uncheckable(error)
+    throw error
+  }
+}
+
+const uncheckable = ({ message }: Error) => `this payload cannot be checked against the schema of its type: ${message}`
 
 /** The faults of a payload. An unusable schema, such as one that an older version accepted, is a fault too. */
 export function faultsIn(schema: PayloadSchema, payload: unknown, meter = payloadMeter()): string[] {
-  try {
-    const must = schemaFault(meter, schema)
-    if (must !== undefined) return [`the schema of this type cannot be used (${must}); register the type again`]
-    const faults: string[] = []
-    evaluate({ root: schema, meter, patterns: new Map(), path: [], depth: 0, faults }, schema, payload)
-    return faults
-  } catch (error) {
-    if (error instanceof OutOfSteps || error instanceof TooDeep)
-      return [`this payload cannot be checked against the schema of its type: ${error.message}`]
-    throw error
-  }
+  return payloadCheckOf(schema, meter)(payload, meter)
 }
 
 /** The fault of a schema; undefined: it is valid. All of it is checked, including parts that no payload reaches. */

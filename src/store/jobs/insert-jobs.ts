@@ -2,6 +2,7 @@
 import type { JobPlan, Openness } from '../../kernel/plan.ts'
 import { json, list, type Sql } from '../driver/sql.ts'
 import { longTaskBytes, tasksPerPlace } from '../tasks/enqueue.ts'
+import { throwIfStale } from '../tasks/payload-schemas.ts'
 
 export interface SmallJob {
   readonly id: string
@@ -9,11 +10,15 @@ export interface SmallJob {
   readonly actor: string
   readonly state: 'created' | 'pending'
   readonly stages: readonly SmallStage[]
+  /** Versions of the payload schemas that its payloads were checked against. */
+  readonly payloadVersions: ReadonlyMap<string, string>
 }
 
 export interface SmallStage {
   readonly id: string
   readonly name: string
+  /** Type of its tasks; null: it has none. */
+  readonly type: string | null
   /** The stage's plan as JSON text. */
   readonly plan: string
   readonly open: Openness
@@ -26,7 +31,8 @@ export interface SmallStage {
 
 /**
  * Inserts jobs, visible and with their first stages open. Returns the time of their events. The joins are nested loops
- * (plans.ts): the caller limits the number of stages and tasks.
+ * (plans.ts): the caller limits the number of stages and tasks. Throws `StaleSchemas` if a payload has to be checked
+ * again.
  */
 export async function insertJobs(sql: Sql, jobs: readonly SmallJob[]): Promise<Date> {
   const stages = jobs.flatMap((job, index) =>
@@ -35,14 +41,23 @@ export async function insertJobs(sql: Sql, jobs: readonly SmallJob[]): Promise<D
   const tasks = stages.flatMap(({ tasks }, index) =>
     tasks.map((task, place) => ({ ...task, stage: index + 1, place: Math.floor(place / tasksPerPlace) })),
   )
-  const [done] = await sql<{ now: Date }>`
+  const expected = jobs.flatMap(expectedTypes)
+  const [done] = await sql<{ now: Date; stale: string[] | null }>`
     with
+    -- Types with another schema than the payloads were checked against. If there is one, nothing is inserted.
+    stale as materialized (
+      select tt.type
+        from unnest(${expected.map(({ type }) => type)}::text[], ${expected.map(({ version }) => version)}::text[])
+          as c (type, version)
+        join pawl.task_type tt on tt.type = c.type and tt.payload_version <> coalesce(c.version, '')
+    ),
     -- One row per job. The plan holds what has no column of its own.
     new_job as materialized (
       select * from unnest(${list(jobs.map(({ id }) => id))}::uuid[], ${jobs.map(({ actor }) => actor)}::text[],
                            ${jobs.map(({ state }) => state)}::text[], ${jobs.map(({ plan }) => json(plan.input))}::json[],
                            ${jobs.map(({ plan: { input: _, id: _id, ...plan } }) => json(plan))}::jsonb[])
           with ordinality as j (id, actor, state, input, plan, n)
+       where not exists (select from stale)
     ),
     -- One row per stage.
     new_stage as materialized (
@@ -146,8 +161,15 @@ export async function insertJobs(sql: Sql, jobs: readonly SmallJob[]): Promise<D
        union all
       select 'job', array_agg(id), array_agg(seq) from made_job where seq > 1 having count(*) > 0
     )
-    select pawl.clock() as now`
+    select pawl.clock() as now, (select array_agg(type) from stale) as stale`
+  throwIfStale(done!.stale ?? [])
   return done!.now
+}
+
+/** The types of a job's first tasks, each with the version of its schema that the payloads were checked against. */
+function expectedTypes({ stages, payloadVersions }: SmallJob) {
+  const types = stages.flatMap(({ type, tasks }) => (type !== null && tasks.length > 0 ? [type] : []))
+  return [...new Set(types)].map(type => ({ type, version: payloadVersions.get(type) ?? null }))
 }
 
 /** Tasks with the same number share a row of `due`. The number of a long task is negative, and its own. */

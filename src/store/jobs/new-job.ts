@@ -4,6 +4,7 @@ import type { TaskSettings } from '../../kernel/settings.ts'
 import { viaIndex } from '../driver/plans.ts'
 import { json, list, type Sql } from '../driver/sql.ts'
 import { longTaskBytes, tasksPerPlace } from '../tasks/enqueue.ts'
+import { expectedVersions, type PayloadVersions, throwIfStale } from '../tasks/payload-schemas.ts'
 
 export interface NewJob {
   readonly id: string
@@ -141,20 +142,34 @@ export interface JobOfTasks {
   readonly traceparent: string | null
 }
 
-/** Inserts tasks of one stage or many: rows, first events and, for queued tasks, rows of `due`. The caller counts them. */
+/**
+ * Inserts tasks of one stage or many: rows, first events and, for queued tasks, rows of `due`. The caller counts them.
+ * Throws `StaleSchemas`, and inserts nothing, if a payload was checked against a schema that is not the current one.
+ */
 export async function insertStageTasks(
   sql: Sql,
   job: JobOfTasks,
   stages: readonly StageTasks[],
   actor: string,
+  versions: PayloadVersions,
 ): Promise<void> {
   const rows = stages.flatMap(({ tasks }, stage) =>
     tasks.map((task, index) => ({ ...task, stage: stage + 1, place: placeOf(task, index) })),
   )
   if (rows.length === 0) return
   const owned = rows.some(({ own }) => own !== undefined) ? rows.map(({ own }) => json(own)) : null
-  await sql`
+  const expected = expectedVersions(
+    rows.map(({ type }) => type),
+    versions,
+  )
+  const stale = await sql<{ type: string }>`
     with
+    -- Types with another schema than the payloads were checked against. If there is one, nothing is inserted.
+    stale as materialized (
+      select tt.type
+        from unnest(${expected.types}::text[], ${expected.versions}::text[]) as c (type, version)
+        join pawl.task_type tt on tt.type = c.type and tt.payload_version <> coalesce(c.version, '')
+    ),
     -- One row per stage, with the values that its tasks share.
     kind as materialized (
       select k.n, k.stage_id, k.state, k.settings, s.lane_id, s.plan->'taskMetadata' as metadata,
@@ -163,6 +178,7 @@ export async function insertStageTasks(
         from unnest(${list(stages.map(({ stageId }) => stageId))}::uuid[], ${stages.map(({ state }) => state)}::text[],
                     ${stages.map(({ settings }) => json(settings))}::jsonb[]) with ordinality as k (stage_id, state, settings, n)
         join pawl.stage s on s.id = ${viaIndex('k.stage_id')}
+       where not exists (select from stale)
     ),
     -- One row per task: its own values, else those of its stage.
     resolved as (
@@ -202,9 +218,14 @@ export async function insertStageTasks(
     -- Their times to live.
     expiry_entry as (
       insert into pawl.expiry (at, task_id) select expire_at, id from input where expire_at is not null
+    ),
+    -- Adds the events to the feed.
+    feed_entry as (
+      insert into pawl.change (entity, ids, seqs)
+      select 'task', array_agg(id), array_fill(1, array[count(*)::int]) from input having count(*) > 0
     )
-    insert into pawl.change (entity, ids, seqs)
-    select 'task', array_agg(id), array_fill(1, array[count(*)::int]) from input`
+    select type from stale`
+  throwIfStale(stale.map(({ type }) => type))
 }
 
 /** Tasks with the same number share a row of `due`. The number of a long task is negative, and its own. */

@@ -15,6 +15,7 @@ import { pageBytes } from './migrations/0018-page-bytes.ts'
 import { fewerWrites } from './migrations/0019-fewer-writes.ts'
 import { roomForVersions } from './migrations/0020-room-for-versions.ts'
 import { shortGuards } from './migrations/0021-short-guards.ts'
+import { payloadVersion } from './migrations/0022-payload-version.ts'
 
 interface Migration {
   readonly version: number
@@ -32,6 +33,7 @@ const migrations: readonly Migration[] = [
   { version: 19, script: fewerWrites },
   { version: 20, script: roomForVersions },
   { version: 21, script: shortGuards },
+  { version: 22, script: payloadVersion },
 ]
 
 const migrationTable = `

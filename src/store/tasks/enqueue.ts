@@ -1,6 +1,7 @@
 import type { TaskSettings } from '../../kernel/settings.ts'
 import type { TaskState } from '../../kernel/task.ts'
 import { json, list, literal, type Sql } from '../driver/sql.ts'
+import { throwIfStale } from './payload-schemas.ts'
 
 /** A validated task. Times are relative to the database's clock, so the caller sends durations. */
 export interface NewTask {
@@ -10,6 +11,8 @@ export interface NewTask {
   readonly priority: number
   /** JSON text. */
   readonly payload: string
+  /** Version of the payload schema of its type that the payload was checked against. */
+  readonly payloadVersion?: string
   readonly settings?: Partial<TaskSettings>
   readonly runAt?: Date
   readonly runInSeconds?: number
@@ -69,7 +72,7 @@ export async function createLanes(sql: Sql, kinds: readonly TaskKind[]): Promise
       from (select * from wanted where timed order by queue, priority, own, typed) as w`
 }
 
-/** Inserts all tasks with their first events, or none. */
+/** Inserts all tasks with their first events, or none. Throws `StaleSchemas` if a payload has to be checked again. */
 export async function insertTasks(sql: Sql, tasks: readonly NewTask[], actor: string): Promise<Enqueued[]> {
   const plain = tasks.filter(task => task.dedupeKey === undefined)
   const keyed = tasks.filter(task => task.dedupeKey !== undefined)
@@ -181,7 +184,8 @@ function splitByKind(tasks: readonly NewTask[]): NewTask[][] {
  * once per kind, and fields that few tasks have as one JSON. Payloads are sent as one JSON array: its elements keep their
  * text, and an array of json would escape each of their quotes. Tasks of one kind that are due at the same time share a
  * row of `due`. A kind without deadlines finds its lane by the join alone; `lane_for` is called only for a kind with
- * deadlines, for a lane that is missing, or for a type that has just got deadlines.
+ * deadlines, for a lane that is missing, or for a type that has just got deadlines. If a payload was checked against a
+ * schema that is not the current one, nothing is inserted.
  */
 async function insertFewKinds(
   sql: Sql,
@@ -191,17 +195,19 @@ async function insertFewKinds(
 ): Promise<Set<string>> {
   const { kinds, kindOf, placeOf, rare } = groupByKind(tasks)
   const payloads = `[${tasks.map(task => task.payload).join(',')}]`
-  const made = await sql<{ id: string }>`
+  const made = await sql<{ id: string | null; stale: string | null }>`
     with
     -- The kinds of tasks, each with its lane, which is created if it is missing.
     kind as materialized (
       select k.n, k.type, (tt.settings->>'expireInSeconds')::float8 as expire_in,
+             tt.payload_version <> coalesce(k.version, '') as is_stale,
              case when l.id is null or k.own is not null
                        or tt.settings ?| '{softDeadlineSeconds,hardDeadlineSeconds}'
                   then pawl.lane_for(k.queue, k.priority, k.own, tt.settings) else l.id end as lane_id
         from unnest(${kinds.map(task => task.queue)}::text[], ${kinds.map(task => task.priority)}::int[],
-                    ${kinds.map(task => task.type)}::text[], ${kinds.map(ownDeadlines)}::jsonb[])
-             with ordinality as k (queue, priority, type, own, n)
+                    ${kinds.map(task => task.type)}::text[], ${kinds.map(ownDeadlines)}::jsonb[],
+                    ${kinds.map(task => task.payloadVersion ?? null)}::text[])
+             with ordinality as k (queue, priority, type, own, version, n)
         left join pawl.lane l on l.queue = k.queue and l.priority = k.priority and l.stage_id is null and l.sla is null
         left join pawl.task_type tt on tt.type = k.type
     ),
@@ -218,6 +224,7 @@ async function insertFewKinds(
                         unnest(${list(placeOf)}::int[]), json_array_elements(${payloads}::json), unnest(${rare}::jsonb[]))
                as i (id, kind, place, payload, x)
         left join kind on kind.n = i.kind
+       where not exists (select from kind where is_stale)
     ),
     -- Rows and first events. A task whose dedupe slot is taken is not inserted.
     made as (
@@ -251,8 +258,11 @@ async function insertFewKinds(
       insert into pawl.change (entity, ids, seqs)
       select 'task', array_agg(id), array_fill(1, array[count(*)::int]) from queued having count(*) > 0
     )
-    select id from made where ${onConflict !== ''}::boolean`
-  return new Set(made.map(({ id }) => id))
+    select id, null as stale from made where ${onConflict !== ''}::boolean
+     union all
+    select null, type from kind where is_stale`
+  throwIfStale(made.flatMap(({ stale }) => stale ?? []))
+  return new Set(made.flatMap(({ id }) => id ?? []))
 }
 
 /** Groups tasks by kind, and assigns each to a row of `due`. */
@@ -262,7 +272,7 @@ function groupByKind(tasks: readonly NewTask[]) {
   const kindOf: number[] = []
   const placeOf: number[] = []
   const rare = tasks.map(task => {
-    const name = kindName(task)
+    const name = `${kindName(task)}\0${task.payloadVersion ?? ''}`
     const kind = kinds.get(name) ?? { number: kinds.size + 1, task, place: 0, left: 0 }
     kinds.set(name, kind)
     const fields = rareFields(task)
@@ -280,7 +290,7 @@ function groupByKind(tasks: readonly NewTask[]) {
 }
 
 function rareFields(task: NewTask): string | null {
-  const { id: _, queue, type: _type, priority: _priority, payload, ...rare } = task
+  const { id: _, queue, type: _type, priority: _priority, payload, payloadVersion: _version, ...rare } = task
   const isLong = payload.length > longTaskBytes
   if (Object.keys(rare).length === 0 && !isLong) return null
   const { dedupeKey } = task
