@@ -776,7 +776,7 @@ create table pawl.task_type (
   settings jsonb not null default '{}'::jsonb,
   changed_at timestamp with time zone not null default pawl.clock(),
   payload_schema json,
-  payload_version text default to_hex(hashtextextended((payload_schema)::text, (0)::bigint)),
+  payload_version text generated always as (to_hex(hashtextextended((payload_schema)::text, (0)::bigint))) stored,
   constraint task_type_pkey PRIMARY KEY (type)
 );
 
