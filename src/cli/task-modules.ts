@@ -38,7 +38,7 @@ function modulesAt(path: string): string[] {
 /** Tests often stand beside the tasks, and declarations export nothing that runs. */
 const isTest = (name: string) => /\.(test|spec|d)\.[cm]?[jt]sx?$|(^|[/\\])(__tests__|tests?)[/\\]/.test(name)
 
-/** Loads the modules and returns the tasks that they export. Only a named module must export one. */
+/** Loads the modules and returns the tasks that they export. Throws if no module exports one. */
 export async function loadTasks(files: readonly string[]): Promise<Task[]> {
   if (files.length === 0) throw new Problem('FILE_INVALID', { file: usualPlaces, why: 'no file with tasks was found' })
   const found = new Map<Task, string>()

@@ -33,7 +33,7 @@ export function describeError(thrown: unknown, mapStack: (stack: string) => stri
   return { ...describeOne(thrown, mapStack), ...causesOf(thrown, causeLimits, mapStack) }
 }
 
-/** The causes of an error, and of these, until the limits are reached. An error that is its own cause ends the chain. */
+/** The causes of an error, recursively, within the limits. A cycle ends the chain. */
 export function causesOf(
   of: unknown,
   limits: CauseLimits,

@@ -174,7 +174,7 @@ export const problems = {
   ROUTE_NOT_FOUND: {
     status: 404,
     means: 'No route matches this path.',
-    hint: 'The pages `docs` and `openapi.json`, next to `v1`, list all routes.',
+    hint: 'The pages `docs/api` and `openapi.json`, next to `v1`, list all routes.',
   },
   METHOD_REFUSED: {
     status: 405,

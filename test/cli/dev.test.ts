@@ -55,7 +55,7 @@ test(
     await eventually('it waits for its turn', async () => (await client.task(claimed.id)).state === 'assigned')
     write('tasks/work.ts', handler(2))
     const line = await program.printed('that it reloads', printed => printed.startsWith('Reloaded: '))
-    assert.equal(line, 'Reloaded: work. The worker before finishes its running tasks.')
+    assert.equal(line, 'Reloaded: work. The previous worker is finishing its tasks.')
     const moved = await ended(client, claimed.id)
     assert.deepEqual([(moved.output as { file: number }).file, moved.failures, moved.losses], [2, 0, 0])
     write('gate', '')

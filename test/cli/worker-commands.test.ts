@@ -21,7 +21,7 @@ test('a worker without --commands takes no command tasks, and says so if it is a
   for (const [args, expected] of [
     [['worker', 'own.mjs', '--queue', 'command'], /queue "command" run programs.*use --commands/],
     [['worker', 'own.mjs'], /the task type "command" is reserved for command tasks/],
-    [['worker'], /requires MODULE, the file with the handlers, or --commands/],
+    [['worker'], /found no tasks in .* Name the module with the handlers, or use --commands/],
     [['worker', 'own.mjs', '--secrets', 'x'], /--secrets requires --commands/],
     [['worker', '--folder', 'x'], /--folder requires --commands/],
   ] as const) {

@@ -28,7 +28,7 @@ test('the examples in docs/transactions.md are the files in examples/transaction
 
 test('the examples in docs/typescript.md are the files in examples/typescript, word for word', () => {
   const page = readFileSync(join(root, 'docs/typescript.md'), 'utf8')
-  const blocks = [...page.matchAll(/```ts\n(.*?)```/gs)].map(match => match[1])
+  const blocks = [...page.matchAll(/```ts \S+\n(.*?)```/gs)].map(match => match[1])
   const folder = join(root, 'examples/typescript')
   const files = readdirSync(folder).map(name => readFileSync(join(folder, name), 'utf8'))
   assert.deepEqual(blocks.toSorted(), files.toSorted())

@@ -77,7 +77,7 @@ function handedOut(model: Model, task: ModelTask) {
     leaseUntil: new Date(task.leaseUntil!).toISOString(),
     leaseSeconds: (task.leaseUntil! - model.clock) / 1000,
     ...{ heartbeatSeconds: settings.heartbeatSeconds, timeoutSeconds: settings.timeoutSeconds },
-    ...{ correlationId: null, traceparent: null },
+    ...{ jobId: null, stageId: null, correlationId: null, traceparent: null },
   }
 }
 

@@ -35,7 +35,7 @@ export function completeFor(others: readonly Command[]): Command {
   })
 }
 
-/** As in commands, an id may be typed by its end too, which is what lists show. */
+/** An id can also be completed from its end, because lists show only the end of an id. */
 function fits(word: string, typed: string): boolean {
   const part = typed.replace(/^…/, '')
   return word.startsWith(part) || (part.length >= 3 && word.endsWith(part))
@@ -56,7 +56,7 @@ async function find(others: readonly Command[], args: { typed: string }, env: En
   )
   const file = await readConfigFile(process.cwd(), after('--config') ?? (env.PAWL_CONFIG || undefined))
   const resolved = resolveSettings({ flags, env, file })
-  // To open a store could take long, and could create one.
+  // Opening a store is slow, and could create one.
   if (opensStore(resolved)) return []
   await using connection = await connectApi(resolved)
   return await candidatesOf[kind](connection.api)

@@ -19,8 +19,8 @@ export const dev = command({
 Without --database, the store is embedded in ./pawl-data, and keeps its data between runs.
 
 When a source file changes, a new worker loads the tasks and takes over. Tasks that run at this moment are finished by the
-worker that has them, for at most --drain-seconds. Tasks that have not started are requeued, and no attempt is used. If
-the files cannot be loaded, for example because of a syntax error, the worker before the change keeps running.`,
+previous worker, within --drain-seconds. Tasks that have not started are requeued and lose no attempt. If the files
+cannot be loaded, for example because of a syntax error, the previous worker keeps running.`,
   settings: [
     'tasks',
     'queues',
@@ -53,7 +53,7 @@ the files cannot be loaded, for example because of a syntax error, the worker be
             output.print(styled('dim', `Changed: ${files.slice(0, 3).join(', ')}${files.length > 3 ? ', …' : ''}`))
           void reload()
         },
-        onError: error => output.printNotice(styled('yellow', `Changes cannot be watched: ${error.message}`)),
+        onError: error => output.printNotice(styled('yellow', `Cannot watch for changes: ${error.message}`)),
       })
       await reload()
       await untilAborted(stop)
@@ -69,14 +69,14 @@ the files cannot be loaded, for example because of a syntax error, the worker be
 function reportsAsText(output: TerminalOutput): Reports {
   return {
     started(types, finishing) {
-      const since = finishing ? '. The worker before finishes its running tasks.' : ''
+      const since = finishing ? '. The previous worker is finishing its tasks.' : ''
       output.print([finishing === undefined ? 'Worker: ' : 'Reloaded: ', styled('bold', types.join(', ')), since])
     },
     failed(lines, isKept) {
       const [first = '', ...rest] = lines
       output.printNotice([styled('red', 'Not loaded: '), first])
       for (const line of rest) output.printNotice(line)
-      output.printNotice(isKept ? 'The worker before the change keeps running.' : 'No worker runs until this is fixed.')
+      output.printNotice(isKept ? 'The previous worker keeps running.' : 'No worker runs until this is fixed.')
     },
     ended: how =>
       output.printNotice([styled('red', 'The worker ended'), ` (${how}). It starts again when a file changes.`]),

@@ -146,8 +146,8 @@ function checkArguments(files: readonly string[], flags: CommandFlags, queues: r
   const unused = (['folder', 'secrets'] as const).find(name => flags[name] !== undefined)
   if (unused !== undefined) throw invalidCommand(`--${unused} requires --commands.`)
   if (files.length === 0) {
-    const why = 'pawl worker requires MODULE, the file with the handlers, or --commands.'
-    throw invalidCommand(`${why} Without them, it looks for tasks in ${usualPlaces}, and found none.`)
+    const why = `pawl worker found no tasks in ${usualPlaces}.`
+    throw invalidCommand(`${why} Name the module with the handlers, or use --commands.`)
   }
   if (queues?.includes(commandType) === true) {
     throw invalidCommand(

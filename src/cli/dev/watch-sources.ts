@@ -1,4 +1,4 @@
-/** Tells when a source file of a folder changes. Folders that hold no sources of the project are left out. */
+/** Watches the source files of a project, without node_modules, hidden folders and the folder of the store. */
 import { type FSWatcher, readdirSync, watch } from 'node:fs'
 import { join, relative } from 'node:path'
 import { isSource } from '../task-modules.ts'

@@ -109,8 +109,8 @@ Background jobs with [Pawl](https://github.com/pawl-jobs/pawl).
 | \`npx pawl task list\` | lists the tasks; the dashboard at http://127.0.0.1:7295 shows them too |
 | \`${testCommand(tests)}\` | runs the tests |
 
-\`pawl dev\` stores its data in \`pawl-data\`. In production, run \`npx pawl up\` and \`npx pawl worker\`, both with
-\`DATABASE_URL=postgres://…\` to use PostgreSQL.
+\`pawl dev\` stores its data in \`pawl-data\`. In production, run \`pawl up\` with \`DATABASE_URL=postgres://…\`, and
+\`pawl worker\` with \`PAWL_SERVER\` set to the address of that server. Both are in \`node_modules/.bin\`.
 
 To queue a task from your own code:
 

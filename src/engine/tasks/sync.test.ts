@@ -45,6 +45,8 @@ test('a worker is handed all that it needs to know', async t => {
     id,
     epoch: 1,
     type: 'a',
+    jobId: null,
+    stageId: null,
     payload: { n: 1 },
     attempt: 1,
     checkpoint: null,
