@@ -4,7 +4,7 @@ import { needsServer } from '../../test/harness/databases.ts'
 import { eventually } from '../../test/harness/eventually.ts'
 import { type Fresh, fresh } from '../../test/harness/fresh.ts'
 import type { TaskOptions } from '../protocol/tasks/tasks.ts'
-import { createLanes } from '../store/tasks/enqueue.ts'
+import { createLanes } from '../store/flow/task-lanes.ts'
 import { ageLanes } from './chores.ts'
 
 /** Advances the clock and runs the babysitter. */

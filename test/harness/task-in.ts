@@ -5,7 +5,7 @@ import { type TaskState, taskLifecycle } from '../../src/kernel/task.ts'
 import type { HeldTask, SettledTask } from '../../src/protocol/tasks/sync.ts'
 import type { EventView, TaskOptions } from '../../src/protocol/tasks/tasks.ts'
 import type { Sql } from '../../src/store/driver/sql.ts'
-import { createLanes } from '../../src/store/tasks/enqueue.ts'
+import { createLanes } from '../../src/store/flow/task-lanes.ts'
 import { lockTasks, writeTaskUpdates } from '../../src/store/tasks/task-updates.ts'
 import type { Fresh } from './fresh.ts'
 

@@ -92,8 +92,8 @@ test('what is known when the job is defined is not computed when it runs', () =>
 test('a reference that is used as a text says how to write it', () => {
   const define = () => defineJob('j', ({ input, stage }: JobBuilder<string>) => void stage('a', fold, `${input}!`))
   assert.throws(define, /input is only known when the job runs: use cel`…`/)
-  const said: Ref<string> = cel<string>`${'it'} + ${[1, { a: 'b' }]}`
-  assert.throws(() => String(said), /\("it" \+ \[1, \{"a": "b"\}\]\)/)
+  const text: Ref<string> = cel<string>`${'it'} + ${[1, { a: 'b' }]}`
+  assert.throws(() => String(text), /\("it" \+ \[1, \{"a": "b"\}\]\)/)
 })
 
 test('submitting a job registers its tasks, so their schemas count before any worker has started', async t => {

@@ -51,12 +51,12 @@ test('a worker that vanished does not count, nor one that serves other queues', 
 })
 
 test('of very many queues whose work nobody does, the log and the doctor name the first, and count the others', async t => {
-  const told: (readonly [string, Record<string, unknown>])[] = []
-  const run = await fresh(t, { log: (word, facts) => void told.push([word, facts]) })
+  const logged: (readonly [string, Record<string, unknown>])[] = []
+  const run = await fresh(t, { log: (word, facts) => void logged.push([word, facts]) })
   await run.engine.enqueueMany(Array.from({ length: 50 }, (_, n) => ({ type: 't', queue: `q${n}` })))
   await run.advance(61)
   assert.equal((await watchQueues.run(run.engine.context)).stale, 50)
-  const alarms = told.filter(([word]) => /^queues?\.stale$/.test(word))
+  const alarms = logged.filter(([word]) => /^queues?\.stale$/.test(word))
   assert.deepEqual([alarms.length, alarms.at(-1)![0], alarms.at(-1)![1].others], [21, 'queues.stale', 30])
   const { findings } = await run.engine.doctor()
   const unserved = findings.filter(({ what }) => /no worker/.test(what)).map(({ what }) => what)

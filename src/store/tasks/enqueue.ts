@@ -1,6 +1,7 @@
 import type { TaskSettings } from '../../kernel/settings.ts'
 import type { TaskState } from '../../kernel/task.ts'
 import { json, list, literal, type Sql } from '../driver/sql.ts'
+import { kindName, ownDeadlines } from '../flow/task-lanes.ts'
 import { throwIfStale } from './payload-schemas.ts'
 
 /** A validated task. Times are relative to the database's clock, so the caller sends durations. */
@@ -28,48 +29,6 @@ export interface Enqueued {
   readonly state: TaskState
   /** True: this is an earlier task with the same dedupeKey, and nothing was queued. */
   readonly deduplicated: boolean
-}
-
-/** The properties that determine a task's lane. */
-export type TaskKind = Pick<NewTask, 'queue' | 'type' | 'priority' | 'settings'>
-
-/** A name for the kind: tasks with the same name are in the same lane. No part of it can contain a NUL. */
-export function kindName(task: TaskKind): string {
-  return `${task.priority}\0${task.queue}\0${task.type}\0${ownDeadlines(task) ?? ''}`
-}
-
-/** The task's own deadlines as JSON; null: those of its type apply. */
-function ownDeadlines({ settings }: TaskKind): string | null {
-  if (settings === undefined) return null
-  const { softDeadlineSeconds, hardDeadlineSeconds } = settings
-  if (softDeadlineSeconds === undefined && hardDeadlineSeconds === undefined) return null
-  return json({ softDeadlineSeconds, hardDeadlineSeconds })
-}
-
-/**
- * Creates missing lanes, always in the same order, so that two transactions that create the same lanes cannot deadlock.
- * `lane_for` is called only for lanes of tasks with deadlines: it takes several times as long as an insert.
- */
-export async function createLanes(sql: Sql, kinds: readonly TaskKind[]): Promise<void> {
-  await sql`
-    with wanted as materialized (
-      select k.queue, k.priority, k.own, tt.settings as typed,
-             k.own is not null or coalesce(tt.settings ?| '{softDeadlineSeconds,hardDeadlineSeconds}', false) as timed
-        from unnest(${kinds.map(kind => kind.queue)}::text[], ${kinds.map(kind => kind.priority)}::int[],
-                    ${kinds.map(kind => kind.type)}::text[], ${kinds.map(ownDeadlines)}::jsonb[])
-          as k (queue, priority, type, own)
-        left join pawl.task_type tt on tt.type = k.type
-    ), plain as (
-      insert into pawl.lane (queue, priority, rank)
-      select distinct w.queue, w.priority, w.priority
-        from wanted w
-        left join pawl.lane l on l.queue = w.queue and l.priority = w.priority and l.stage_id is null and l.sla is null
-       where not w.timed and l.id is null
-       order by 1, 2
-          on conflict do nothing
-    )
-    select pawl.lane_for(queue, priority, own, typed)
-      from (select * from wanted where timed order by queue, priority, own, typed) as w`
 }
 
 /** Inserts all tasks with their first events, or none. Throws `StaleSchemas` if a payload has to be checked again. */

@@ -3,7 +3,8 @@ import { type TestContext, test } from 'node:test'
 import { fresh } from '../../../test/harness/fresh.ts'
 import { newId } from '../../kernel/id.ts'
 import type { Sql } from '../driver/sql.ts'
-import { createLanes, insertTasks, maxKinds, type NewTask } from './enqueue.ts'
+import { createLanes } from '../flow/task-lanes.ts'
+import { insertTasks, maxKinds, type NewTask } from './enqueue.ts'
 
 /** Counts for each insert how many kinds it compares with its tasks. */
 function counting(sql: Sql, kinds: number[]): Sql {
