@@ -5,6 +5,8 @@ import { once } from 'node:events'
 import { test } from 'node:test'
 import { ended } from '../../test/harness/eventually.ts'
 import { fresh } from '../../test/harness/fresh.ts'
+import { served } from '../../test/harness/served.ts'
+import { connect } from '../client/client.ts'
 import type { SyncPort } from '../protocol/tasks/sync.ts'
 import { defineTask } from './define-task.ts'
 import { RetryIn } from './errors.ts'
@@ -57,6 +59,29 @@ test('a worker survives a handler that throws a value that cannot be read', asyn
   }
   const { id } = await engine.enqueue(work, 'calm')
   assert.equal((await ended(engine, id)).output, 'well')
+})
+
+test('a worker survives an output that throws such a value when it is read', async t => {
+  const { engine, server } = await served(t)
+  const { secret } = await engine.createKey({ name: 'w', roles: ['worker'] })
+  const client = connect({ server: server.url, key: secret })
+  t.after(() => client.close())
+  for (const [type, port] of [
+    ['here', engine],
+    ['remote', client],
+  ] as const) {
+    const outputs = {
+      toJSON() {
+        throw revoked()
+      },
+    }
+    const work = defineTask({ type, handler: (n: number) => (n === 1 ? outputs : 'well') })
+    await using _worker = startWorker(port, [work], { log: () => {} })
+    const { id } = await engine.enqueue(work, 1)
+    assert.deepEqual([type, (await ended(engine, id)).state], [type, 'dead_lettered'])
+    const { id: next } = await engine.enqueue(work, 2)
+    assert.equal((await ended(engine, next)).output, 'well')
+  }
 })
 
 for (const [how, fail] of Object.entries({
