@@ -80,6 +80,12 @@ test('a handler that says when to try again is believed, and pays with an attemp
   assert.deepEqual(last.to, ['dead_lettered'])
 })
 
+test('a task that was postponed by its handler is no longer careful, because it started', () => {
+  const postponed = { outcome: 'released', error: { message: 'not ready', retryInSeconds: 60 } } as const
+  assert.deepEqual(ruled(settle(facts(), postponed, 0)).patch, { runInSeconds: 60, careful: false })
+  assert.deepEqual(ruled(settle(facts(), { outcome: 'released' }, 0)).patch, { runInSeconds: 0 })
+})
+
 test('a permanent error fails a task at once, whatever attempts are left', () => {
   const { to, patch } = ruled(settle(facts(), failed({ permanent: true }), 0))
   assert.deepEqual(to, ['failed'])

@@ -128,7 +128,12 @@ function decideReport(facts: TaskFacts, report: Report, cause: string, random: n
       return verdict({ to: 'cancelled', cause, payload: reason }, report.error === undefined ? {} : { error })
     case 'released':
       if (facts.cancelling) return verdict({ to: 'cancelled', cause, payload: reason }, {})
-      return verdict({ to: 'retrying', cause, payload: reason }, { runInSeconds: error.retryInSeconds ?? 0 })
+      // Only a handler asks for a delay, so the task has started and did not kill its worker.
+      if (error.retryInSeconds != null) {
+        const postponed = { runInSeconds: error.retryInSeconds, careful: false }
+        return verdict({ to: 'retrying', cause, payload: reason }, postponed)
+      }
+      return verdict({ to: 'retrying', cause, payload: reason }, { runInSeconds: 0 })
     case 'failed':
       return fail(facts, error, cause, random)
     case 'dead_lettered':

@@ -80,6 +80,58 @@ test('whatever is thrown has a message that says something', () => {
   assert.deepEqual(messages(describeError(new Error('a\0b', { cause: 'just text' }))), ['a\uFFFDb', 'just text'])
 })
 
+/** Every operation on it throws, even `Array.isArray` and `instanceof`. */
+function revoked(): object {
+  const { proxy, revoke } = Proxy.revocable([], {})
+  revoke()
+  return proxy
+}
+
+/** Every trap throws another such value. */
+function trapped(target: object): object {
+  const refuse = () => {
+    throw trapped({})
+  }
+  const traps = new Proxy({}, { get: () => refuse })
+  return new Proxy(target, traps)
+}
+
+test('a thrown value that cannot be read is described all the same, and so is an error that holds one', () => {
+  const unreadable = 'The thrown value could not be read.'
+  for (const value of [revoked(), trapped({}), trapped([]), trapped(new Error('x')), trapped(() => {})]) {
+    assert.deepEqual(describeError(value), { message: unreadable })
+    const { message, cause } = describeError(new Error('outer', { cause: value }))
+    assert.deepEqual([message, cause], ['outer', { message: unreadable }])
+    const { errors } = describeError(new AggregateError([new Error('a'), value, new Error('b')], 'both'))
+    assert.deepEqual(
+      errors?.map(each => each.message),
+      ['a', unreadable, 'b'],
+    )
+    assert.equal(describeError(new AggregateError([value, new Error('b')])).message, `${unreadable}; b`)
+  }
+})
+
+test('a list of errors that cannot be read, or that never ends, is described as far as it can be', () => {
+  const all = (errors: unknown) => Object.assign(new Error('all'), { errors })
+  assert.equal(describeError(all(revoked())).message, 'all')
+  const list = [new Error('a'), new Error('b')]
+  Object.defineProperty(list, 1, {
+    get() {
+      throw new Error('not for you')
+    },
+  })
+  assert.deepEqual(messages(describeError(all(list))), ['all', ['a'], ['The thrown value could not be read.']])
+  const looping = all(null)
+  const endless = Object.assign([looping], {
+    *[Symbol.iterator]() {
+      for (let n = 0; n < 1e6; n++) yield looping
+      throw new Error('it was read without end')
+    },
+  })
+  Object.assign(looping, { errors: endless })
+  assert.deepEqual(messages(describeError(looping)), ['all'])
+})
+
 test('an error is shown with the stacks of its causes, and the lines of the user are told apart from those of packages', () => {
   const stack = `TypeError: no
     at parse (file:///home/ann/app/src/parse.ts:12:9)

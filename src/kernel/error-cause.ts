@@ -24,13 +24,22 @@ export const causeLimits: CauseLimits = { count: 20, depth: 8, characters: 40_00
 /** Maximum length of the message and of the stack of each error that a handler throws. */
 const longestText = 10_000
 const longestName = 200
+/** How many items of one list of errors are read. */
+const mostItems = 100
+
+/** In place of a value that refuses to be read, such as a revoked Proxy. */
+const unreadable: ErrorCause = { message: 'The thrown value could not be read.' }
 
 /**
  * Describes anything that was thrown or reported as an error: an Error, an object like one, or any other value. Never
- * throws, whatever the getters of the value do. `mapStack` is applied to each stack.
+ * throws, whatever the getters and the Proxy traps of the value do. `mapStack` is applied to each stack.
  */
 export function describeError(thrown: unknown, mapStack: (stack: string) => string = stack => stack): ErrorCause {
-  return { ...describeOne(thrown, mapStack), ...causesOf(thrown, causeLimits, mapStack) }
+  try {
+    return { ...describeOne(thrown, mapStack), ...causesOf(thrown, causeLimits, mapStack) }
+  } catch {
+    return unreadable
+  }
 }
 
 /** The causes of an error, recursively, within the limits. A cycle ends the chain. */
@@ -53,8 +62,7 @@ export function causesOf(
     const path = [...above, value]
     const causeValue = fieldOf(value, 'cause') ?? undefined
     const cause = causeValue === undefined ? undefined : describe(causeValue, depth + 1, path)
-    const list = fieldOf(value, 'errors')
-    const errors = Array.isArray(list) ? describeAll(list, each => describe(each, depth + 1, path)) : []
+    const errors = describeAll(itemsOf(fieldOf(value, 'errors')), each => describe(each, depth + 1, path))
     return { ...(cause !== undefined && { cause }), ...(errors.length > 0 && { errors }) }
   }
   return inner(of, 0, [])
@@ -73,6 +81,14 @@ function describeAll(list: readonly unknown[], describe: (value: unknown) => Err
 }
 
 function describeOne(value: unknown, mapStack?: (stack: string) => string, longest = longestText): ErrorCause {
+  try {
+    return describeReadable(value, longest, mapStack)
+  } catch {
+    return unreadable
+  }
+}
+
+function describeReadable(value: unknown, longest: number, mapStack?: (stack: string) => string): ErrorCause {
   const cut = (text: string) => storableText(text, Math.min(longest, longestText))
   const [name, stack] = [fieldOf(value, 'name'), fieldOf(value, 'stack')]
   // Every error has a name, and that of a plain Error says nothing.
@@ -87,10 +103,10 @@ function describeOne(value: unknown, mapStack?: (stack: string) => string, longe
 function messageOf(value: unknown, depth = 0): string {
   const message = fieldOf(value, 'message')
   if (typeof message === 'string' && message !== '') return message
-  if (!isObject(value) || Array.isArray(value)) return textOf(value)
-  const inner = fieldOf(value, 'errors')
+  if (!isObject(value) || isArray(value)) return textOf(value)
+  const inner = depth < 3 ? itemsOf(fieldOf(value, 'errors')) : []
   // Node throws an AggregateError without a message when every address of a host refuses the connection.
-  if (Array.isArray(inner) && inner.length > 0 && depth < 3) {
+  if (inner.length > 0) {
     return inner
       .slice(0, 10)
       .map(each => messageOf(each, depth + 1))
@@ -100,13 +116,21 @@ function messageOf(value: unknown, depth = 0): string {
   return typeof name === 'string' && name !== '' ? name : textOf(value)
 }
 
-/** Text as it is, and any other value as JSON, if it has any. */
+/** Text as it is, and any other value as JSON, if it has any. Never throws. */
 export function textOf(value: unknown): string {
   if (typeof value === 'string') return value
   try {
     return (isObject(value) ? JSON.stringify(value) : undefined) ?? String(value)
   } catch {
+    return tagOf(value)
+  }
+}
+
+function tagOf(value: unknown): string {
+  try {
     return Object.prototype.toString.call(value)
+  } catch {
+    return unreadable.message
   }
 }
 
@@ -119,4 +143,27 @@ function fieldOf(value: unknown, name: string): unknown {
   } catch {
     return undefined
   }
+}
+
+/** `Array.isArray` throws for a revoked Proxy. */
+function isArray(value: unknown): value is readonly unknown[] {
+  try {
+    return Array.isArray(value)
+  } catch {
+    return false
+  }
+}
+
+/** The first items of a list; none if it is no list. An item that cannot be read says so. */
+function itemsOf(list: unknown): unknown[] {
+  const length = isArray(list) ? fieldOf(list, 'length') : 0
+  if (typeof length !== 'number') return []
+  // Not by its iterator, which may throw or never end.
+  return Array.from({ length: Math.min(length, mostItems) }, (_, index) => {
+    try {
+      return (list as readonly unknown[])[index]
+    } catch {
+      return unreadable
+    }
+  })
 }

@@ -31,13 +31,14 @@ export function isUsersFile(file: string): boolean {
   return !file.startsWith('node:') && !/[\\/]node_modules[\\/]/.test(file)
 }
 
-/** The path of a file, without `file://`. */
+/** The path of a file, without `file://`, and on Windows without the slash before the drive letter. */
 export function pathOf(file: string): string {
   if (!file.startsWith('file://')) return file
+  const path = file.slice('file://'.length).replace(/^\/(?=[A-Za-z]:)/, '')
   try {
-    return decodeURIComponent(file.slice('file://'.length))
+    return decodeURIComponent(path)
   } catch {
-    return file.slice('file://'.length)
+    return path
   }
 }
 

@@ -4,6 +4,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { describeError } from '../kernel/error-cause.ts'
 import { isTransient, Problem } from '../kernel/problem.ts'
 import type { SyncAnswer, SyncPort, SyncRequest } from '../protocol/tasks/sync.ts'
 import { type Attempt, correlationsOf } from './attempt.ts'
@@ -20,8 +21,13 @@ export function openConnection(engine: SyncPort, { name: worker, queues, log }: 
     closing.signal.addEventListener('abort', () => resolve(undefined), { once: true })
   })
   const connection = {
-    sync: (part: Omit<SyncRequest, 'worker' | 'session' | 'queues'>, signal?: AbortSignal): Promise<SyncAnswer> =>
-      engine.sync({ ...part, worker, session, queues }, signal),
+    async sync(part: Omit<SyncRequest, 'worker' | 'session' | 'queues'>, signal?: AbortSignal): Promise<SyncAnswer> {
+      try {
+        return await engine.sync({ ...part, worker, session, queues }, signal)
+      } catch (error) {
+        throw readable(error)
+      }
+    },
     /**
      * Repeats a request with increasing pauses. Returns undefined if the connection was closed, or if the engine failed
      * in a way that retries do not fix. `about`: the attempts concerned, for the log.
@@ -55,6 +61,16 @@ export function openConnection(engine: SyncPort, { name: worker, queues, log }: 
 export function isRetryable(error: unknown): boolean {
   const isKeyProblem = error instanceof Problem && (error.code === 'KEY_MISSING' || error.code === 'KEY_REFUSED')
   return isKeyProblem || isTransient(error)
+}
+
+/** The error itself, if it can be read. An output, a checkpoint or a payload may throw anything when it is serialized. */
+function readable(error: unknown): Error {
+  try {
+    if (error instanceof Error && String(error) !== '') return error
+  } catch {
+    // Described below.
+  }
+  return new Error(describeError(error).message)
 }
 
 const backoffMs = (failures: number) => Math.min(50 * 2 ** failures, 5000) * (0.5 + Math.random() / 2)

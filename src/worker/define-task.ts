@@ -83,7 +83,7 @@ export interface TaskContext {
   readonly stageId: string | null
   /**
    * Reads the job of the task: its name, its input, and the name of the stage. Null: the task belongs to no job. It is read
-   * once per stage, and only if a handler asks for it.
+   * only if a handler asks for it, and at most every two seconds per stage. Each call returns an object of its own.
    *
    * @example
    * const job = await ctx.job<{ month: string }>()

@@ -8,19 +8,30 @@ import type { Connection } from './connection.ts'
 
 const mostJobs = 20
 
-/** Reads jobs, and remembers the last ones: many tasks of a worker belong to the same stage, and its job keeps its input. */
-export function jobReader(engine: SyncPort): EngineCalls['jobOfStage'] {
-  const jobs = new Map<string, Promise<StageJob>>()
-  return stageId => {
+/** How long a job is remembered. Its round and its metadata may change. */
+const jobFreshMs = 2000
+
+/**
+ * Reads jobs, and remembers the last ones for a moment, because many tasks of a worker belong to the same stage. Each
+ * caller gets a copy of its own.
+ */
+export function jobReader(engine: SyncPort, now = () => performance.now()): EngineCalls['jobOfStage'] {
+  const jobs = new Map<string, { readonly reading: Promise<StageJob>; readonly readAt: number }>()
+  const read = (stageId: string) => {
     const known = jobs.get(stageId)
-    if (known !== undefined) return known
+    if (known !== undefined && now() - known.readAt < jobFreshMs) return known.reading
     if (engine.stageJob === undefined) throw new Error('The engine of this worker cannot read jobs.')
     const reading = engine.stageJob(stageId)
+    const entry = { reading, readAt: now() }
+    jobs.delete(stageId)
     if (jobs.size >= mostJobs) jobs.delete(jobs.keys().next().value!)
-    jobs.set(stageId, reading)
-    reading.catch(() => jobs.delete(stageId))
+    jobs.set(stageId, entry)
+    reading.catch(() => {
+      if (jobs.get(stageId) === entry) jobs.delete(stageId)
+    })
     return reading
   }
+  return async stageId => structuredClone(await read(stageId))
 }
 
 const filesPerSync = 1000

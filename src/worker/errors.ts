@@ -1,5 +1,5 @@
 /** Errors with which a handler controls what happens next. Any other error is retried by the policy of the task. */
-import type { ReasonCode, Report, Step } from '../kernel/decide.ts'
+import type { ReasonCode, Report, Step, TaskError } from '../kernel/decide.ts'
 import { describeError } from '../kernel/error-cause.ts'
 import { Problem } from '../kernel/problem.ts'
 import { mapStack } from './source-maps.ts'
@@ -86,7 +86,7 @@ export class Interrupted extends Error {
 
 /**
  * Turns an error thrown by a handler into a report. If the attempt was interrupted, the interruption counts and not the
- * error that followed. `step`: the step that was running.
+ * error that followed. `step`: the step that was running. Never throws, whatever was thrown.
  */
 export function reportOf(thrown: unknown, interrupted: InterruptReason | undefined, step?: Step): Report {
   const error = { ...describeError(thrown, mapStack), ...(step && { step }) }
@@ -95,6 +95,15 @@ export function reportOf(thrown: unknown, interrupted: InterruptReason | undefin
   // If the lease still holds after all (the store was away), nothing is charged.
   if (interrupted === 'lease-lost') return { outcome: 'released', reason: 'The worker could not renew its lease.' }
   if (interrupted === 'timeout') return { outcome: 'failed', error: { ...error, reasonCode: 'timeout' } }
+  try {
+    return reportByClass(thrown, error)
+  } catch {
+    // The class of a Proxy, and the fields of any object, may refuse to be read.
+    return { outcome: 'failed', error }
+  }
+}
+
+function reportByClass(thrown: unknown, error: TaskError): Report {
   if (thrown instanceof RetryIn) {
     const later = { ...error, retryInSeconds: thrown.seconds }
     if (thrown.usesAttempt) return { outcome: 'failed', error: later }

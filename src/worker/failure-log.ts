@@ -54,7 +54,26 @@ export const printFailures: Log = (event, facts) => {
   if (event === 'task.stack' && level === 'debug') print(sanitizeLines(`${facts.stack}`).replace(/^/gm, '    '))
 }
 
-const print = (text: string) => void process.stderr.write(`${maskKeys(text)}\n`)
+let printing = 0
+const ignore = () => {}
+
+/**
+ * Prints a line, or nothing if standard error was closed. Without a listener, its `error` event would end the process,
+ * which may be a program of the user. Errors of other writes remain theirs.
+ */
+function print(text: string): void {
+  try {
+    if (++printing === 1) process.stderr.on('error', ignore)
+    // The event follows the callback.
+    process.stderr.write(`${maskKeys(text)}\n`, () => setImmediate(printed))
+  } catch {
+    printed()
+  }
+}
+
+function printed(): void {
+  if (--printing === 0) process.stderr.off('error', ignore)
+}
 
 function readable({ type, id, attempt, attempts, message, next, retryInSeconds, at }: Record<string, unknown>): string {
   const count = attempts === undefined ? `${attempt}` : `${attempt} of ${attempts}`

@@ -7,6 +7,7 @@ import { connect } from '../client/client.ts'
 import type { SyncPort } from '../protocol/tasks/sync.ts'
 import { runTask } from '../testing/run-task.ts'
 import { defineTask, type TaskContext } from './define-task.ts'
+import { jobReader } from './engine-reads.ts'
 import { startWorker } from './worker.ts'
 
 const report = defineTask({
@@ -44,6 +45,29 @@ test('a handler reads the id, the input and the stage of its job, and the store 
     assert.deepEqual(output, { jobId: job.id, stageId: stage!.id, name: 'monthly', stage: 'reports', month: '2026-02' })
   }
   assert.equal(reads, 1)
+})
+
+test('each handler gets a copy of its job, and a job that has changed is read again after a moment', async t => {
+  const { engine } = await fresh(t)
+  const { stages } = await engine.submit({ ...spec, metadata: { owner: 'ann' } })
+  let [nowMs, round] = [0, 1]
+  const port: SyncPort = {
+    sync: engine.sync,
+    putTaskType: engine.putTaskType,
+    stageJob: async id => ({ ...(await engine.stageJob(id)), round }),
+  }
+  const read = jobReader(port, () => nowMs)
+  const [one, two] = await Promise.all([read(stages[0]!.id), read(stages[0]!.id)])
+  Object.assign(one.metadata, { owner: 'bob' })
+  Object.assign(one.input as object, { month: '1999-01' })
+  for (const job of [two, await read(stages[0]!.id)]) {
+    assert.deepEqual([job.input, job.metadata, job.round], [spec.input, { owner: 'ann' }, 1])
+  }
+  round = 2
+  nowMs += 1999
+  assert.equal((await read(stages[0]!.id)).round, 1)
+  nowMs += 1
+  assert.equal((await read(stages[0]!.id)).round, 2)
 })
 
 test('a task that belongs to no job has none', async t => {

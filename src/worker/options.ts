@@ -1,4 +1,5 @@
 import { commandType } from '../kernel/datum.ts'
+import { describeError } from '../kernel/error-cause.ts'
 import {
   callback,
   checkOptions,
@@ -36,7 +37,8 @@ const fields = {
   drainSeconds: number({ from: 0, to: 86_400 }),
   /**
    * Receives what happens to the worker, as events with facts. Default: prints one line to standard error for each failed
-   * attempt (`task.failed`). `PAWL_LOG_LEVEL=debug` adds the stacks; `() => {}` prints nothing.
+   * attempt (`task.failed`). `PAWL_LOG_LEVEL=debug` adds the stacks; `() => {}` prints nothing. The worker goes on if it
+   * throws.
    */
   log: callback as Field<(event: string, facts: Record<string, unknown>) => void>,
 } satisfies Fields
@@ -75,6 +77,24 @@ export function workerSettings(tasks: readonly Task[], options: WorkerOptions, n
     buffer: options.buffer ?? (tasks.some(({ type }) => type === commandType) ? 0 : concurrency),
     waitSeconds: options.waitSeconds ?? 20,
     drainSeconds: options.drainSeconds ?? 30,
-    log: options.log ?? printFailures,
+    log: harmless(options.log ?? printFailures),
+  }
+}
+
+/** A log that never throws. The first failure of the log is a warning of the process. */
+function harmless(log: WorkerSettings['log']): WorkerSettings['log'] {
+  let hasWarned = false
+  const warn = (error: unknown) => {
+    if (hasWarned) return
+    hasWarned = true
+    process.emitWarning(`The log of a Pawl worker failed: ${describeError(error).message}`)
+  }
+  return (event, facts) => {
+    try {
+      const logging: unknown = log(event, facts)
+      if (logging instanceof Promise) logging.catch(warn)
+    } catch (error) {
+      warn(error)
+    }
   }
 }

@@ -56,8 +56,8 @@ export function makeReporter(connection: Connection, attempts: Attempts, setting
     const failures = new Map(failed.map(failure => [leaseOf(failure), failure]))
     for (const one of batch) {
       const refusal = refusals.size === 0 ? undefined : refusals.get(leaseOf(one.task))
-      if (refusal === undefined) logFailure(one, failures.get(leaseOf(one.task)), settings)
       applyAnswer(one, refusal)
+      if (refusal === undefined) logFailure(one, failures.get(leaseOf(one.task)), settings)
     }
   }
 

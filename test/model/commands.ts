@@ -99,7 +99,14 @@ const report = fc.oneof(
   { weight: 5, arbitrary: failure },
   { weight: 1, arbitrary: fc.constantFrom<Report[]>({ outcome: 'skipped', reason: 'no' }, { outcome: 'skipped' }) },
   { weight: 2, arbitrary: fc.constant<Report>({ outcome: 'cancelled', reason: 'told to' }) },
-  { weight: 3, arbitrary: fc.constantFrom<Report[]>({ outcome: 'released' }, { outcome: 'released', reason: 'full' }) },
+  {
+    weight: 3,
+    arbitrary: fc.constantFrom<Report[]>(
+      { outcome: 'released' },
+      { outcome: 'released', reason: 'full' },
+      { outcome: 'released', error: { message: 'not ready', retryInSeconds: 0 } },
+    ),
+  },
   {
     weight: 2,
     arbitrary: fc.constantFrom<Report[]>(

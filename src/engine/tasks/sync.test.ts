@@ -229,6 +229,21 @@ test('a failure, a release or a dead letter of a task that is told to stop ends 
   }
 })
 
+test('a careful task that its handler postpones is an ordinary task when it comes back', async t => {
+  const run = await fresh(t)
+  const { engine, advance } = run
+  await engine.enqueue('a', null)
+  const claim = async () => (await run.sync({ queues: ['a'], claim: 1 })).claimed[0]!
+  await claim()
+  await advance(21)
+  await rescue({ beginsBlind: false }).run(engine.context)
+  const { id, epoch, careful } = await claim()
+  const error = { message: 'not ready', retryInSeconds: 60 }
+  await run.sync({ started: [{ id, epoch }], settled: [{ id, epoch, outcome: 'released', error }] })
+  await advance(61)
+  assert.deepEqual([careful, (await claim()).careful], [true, false])
+})
+
 test('tasks to be handled with care are handed out one at a time', async t => {
   const run = await fresh(t)
   const { engine, advance } = run
