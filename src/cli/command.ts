@@ -58,7 +58,7 @@ export interface CommandContext<T extends ParameterTable = ParameterTable, F ext
   readonly json: boolean
   readonly output: TerminalOutput
   readonly env: Readonly<Record<string, string | undefined>>
-  /** Handles SIGINT and SIGTERM from now on: instead of killing the process, they abort the returned signal. */
+  /** Handles SIGINT, SIGTERM and SIGHUP from now on: instead of killing the process, they abort the returned signal. */
   stopSignal(): AbortSignal
 }
 
