@@ -69,6 +69,8 @@ export interface Command {
   readonly group?: string
   /** Not listed in help and completion: for scripts that Pawl itself prints. */
   readonly hidden?: true
+  /** It runs without being typed, so it must not run a config file that is a program. */
+  readonly runsNoCode?: true
   /** Further paragraphs of its help. */
   readonly details?: string
   readonly parameters: ParameterTable
