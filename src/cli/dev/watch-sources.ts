@@ -41,7 +41,7 @@ export function watchSources(folder: string, { except, onChange, onError }: Watc
   const add = (path: string, isNew: boolean) => {
     if (watchers.has(path)) return
     try {
-      const watcher = watch(path, (_event, name) => name !== null && look(path, name))
+      const watcher = watch(path, (_event, name) => name !== null && inspect(path, name))
       watcher.on('error', () => remove(path))
       watchers.set(path, watcher)
       for (const entry of readdirSync(path, { withFileTypes: true })) {
@@ -67,7 +67,7 @@ export function watchSources(folder: string, { except, onChange, onError }: Watc
       watchers.delete(watched)
     }
   }
-  const look = (parent: string, name: string) => {
+  const inspect = (parent: string, name: string) => {
     const path = join(parent, name)
     if (isSource(name)) return note(path)
     // A folder that was removed or renamed and made again needs a new watcher.
