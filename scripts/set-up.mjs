@@ -2,7 +2,7 @@
 // anything is installed. Skips steps that are up to date, so that a second start is quick.
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -26,13 +26,20 @@ if (!existsSync(mark) || readFileSync(mark, 'utf8') !== lock) {
 }
 
 const isBuild = process.argv.includes('--build')
-if (isBuild || newest(at('src')) > newest(at('dist'))) {
+const compiled = at('dist/cli/main.js')
+const mustCompile = isBuild || newest(at('src')) > fileTime(compiled)
+if (mustCompile) {
   say('Compiling …')
+  const began = new Date()
   // Output of source files that no longer exist must not be packed.
   if (isBuild) rmSync(at('dist'), { recursive: true, force: true })
   run(process.execPath, [at('node_modules/typescript/bin/tsc'), '-p', at('tsconfig.build.json')])
+  // A source that was saved meanwhile may have been read before. It counts as newer.
+  utimesSync(compiled, began, began)
 }
-run(process.execPath, [at('scripts/make-require-types.mjs')])
+if (mustCompile || fileTime(at('package.json')) > fileTime(at('dist/require/package.json'))) {
+  run(process.execPath, [at('scripts/make-require-types.mjs')])
+}
 run(process.execPath, [at('scripts/make-empty-store.mjs')])
 if (isBuild || newest(at('docs')) > fileTime(at('dist/docs-pages.json'))) {
   run(process.execPath, [at('scripts/make-docs-pages.mjs')])

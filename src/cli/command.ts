@@ -58,7 +58,7 @@ export interface CommandContext<T extends ParameterTable = ParameterTable, F ext
   readonly json: boolean
   readonly output: TerminalOutput
   readonly env: Readonly<Record<string, string | undefined>>
-  /** Handles SIGINT and SIGTERM from now on: instead of killing the process, they abort the returned signal. */
+  /** Handles SIGINT, SIGTERM and SIGHUP from now on: instead of killing the process, they abort the returned signal. */
   stopSignal(): AbortSignal
 }
 
@@ -69,6 +69,8 @@ export interface Command {
   readonly group?: string
   /** Not listed in help and completion: for scripts that Pawl itself prints. */
   readonly hidden?: true
+  /** It runs without being typed, so it must not run a config file that is a program. */
+  readonly runsNoCode?: true
   /** Further paragraphs of its help. */
   readonly details?: string
   readonly parameters: ParameterTable

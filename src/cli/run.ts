@@ -53,7 +53,7 @@ async function runCommand(
   }
   const { command, rest } = found
   const { args, flags, settings, json, config } = readArguments(command, rest)
-  const file = await readConfigFile(folder, config ?? (env.PAWL_CONFIG || undefined))
+  const file = await readConfigFile(folder, config ?? (env.PAWL_CONFIG || undefined), command)
   const resolved = resolveSettings({ flags: settings, env, file })
   const {
     data,

@@ -22,7 +22,9 @@ export const isSource = (file: string) => endings.includes(extname(file))
 
 /** The modules that the setting `tasks` names, or else those in the usual places. A folder means all modules in it. */
 export function findTaskModules(folder: string, named: readonly string[] | undefined): string[] {
-  const found = named ?? usual.filter(place => existsSync(join(folder, place))).slice(0, 1)
+  const isThere = (place: string) =>
+    statSync(join(folder, place), { throwIfNoEntry: false })?.isDirectory() === !isSource(place)
+  const found = named ?? usual.filter(isThere).slice(0, 1)
   return [...new Set(found.flatMap(place => modulesAt(resolve(folder, place))))]
 }
 

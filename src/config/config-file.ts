@@ -14,10 +14,17 @@ export interface ConfigFile {
 
 const names = ['ts', 'mts', 'js', 'mjs', 'json'].map(ending => `pawl.config.${ending}`)
 
-/** Reads the named file or, without a name, the one in the folder. Returns undefined if there is none. */
-export async function readConfigFile(folder: string, named?: string): Promise<ConfigFile | undefined> {
+/**
+ * Reads the named file or, without a name, the one in the folder. Returns undefined if there is none. `runsNoCode`: a file
+ * that is a program counts as none.
+ */
+export async function readConfigFile(
+  folder: string,
+  named?: string,
+  { runsNoCode = false } = {},
+): Promise<ConfigFile | undefined> {
   const path = named === undefined ? find(folder) : resolve(folder, named)
-  if (path === undefined) return undefined
+  if (path === undefined || (runsNoCode && !path.endsWith('.json'))) return undefined
   if (!existsSync(path)) throw new Problem('FILE_INVALID', { file: path, why: 'file not found' })
   const name = named ?? basename(path)
   const values = path.endsWith('.json') ? readJson(path) : await importConfig(path)

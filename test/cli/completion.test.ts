@@ -1,7 +1,7 @@
 /** Tests completion in the shells themselves. Shells that are not installed are reported as skipped. */
 import assert from 'node:assert/strict'
 import { execFile, spawnSync } from 'node:child_process'
-import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
@@ -89,12 +89,17 @@ async function completes(t: TestContext, shell: Shell): Promise<void> {
     assert.deepEqual([line, await complete(line)], [line, words])
 }
 
+/** A person waits only a moment, a busy machine does not. */
+const patience = ['--patience-seconds', '300']
+
 /** The folder has `pawl` on its path, as a user's shell would, and knows the server from its settings. */
 async function withServer(t: TestContext, server: string): Promise<string> {
   const { folder } = await cli(t)
   const main = fileURLToPath(new URL('../../src/cli/main.js', import.meta.url))
   await mkdir(join(folder, 'bin'))
-  await writeFile(join(folder, 'bin/pawl'), `#!/bin/sh\nexec "${process.execPath}" "${main}" "$@"\n`, { mode: 0o755 })
+  // The script calls `pawl complete`, which waits longer here.
+  const program = `#!/bin/sh\nshift\nexec "${process.execPath}" "${main}" complete ${patience.join(' ')} "$@"\n`
+  await writeFile(join(folder, 'bin/pawl'), program, { mode: 0o755 })
   await writeFile(join(folder, 'pawl.config.json'), JSON.stringify({ server }))
   return folder
 }
@@ -127,8 +132,8 @@ test('completion names what the server knows, and nothing if there is no server 
   const { engine, server } = await served(t)
   const { id } = await engine.enqueue('resize', null)
   const pawl = await cli(t, { PAWL_SERVER: server.url })
-  const complete = async (typed: string, word = '', env = {}) => {
-    const { code, out, err } = await pawl.run(['complete', '--', typed, word], { env })
+  const complete = async (typed: string, word = '', env = {}, wait = patience) => {
+    const { code, out, err } = await pawl.run(['complete', ...wait, '--', typed, word], { env })
     assert.deepEqual([code, err], [0, ''])
     return out
   }
@@ -145,7 +150,30 @@ test('completion names what the server knows, and nothing if there is no server 
     'task describe --data pawl-data',
   ])
     assert.equal(await complete(nothing), '', nothing)
-  assert.equal(await complete('task describe', '', { PAWL_SERVER: 'http://127.0.0.1:1' }), '')
+  assert.equal(await complete('task describe', '', { PAWL_SERVER: 'http://127.0.0.1:1' }, []), '')
+})
+
+test('completion runs no code of the folder, and offers no word that a shell would read as more than a word', {
+  timeout: 600_000,
+}, async t => {
+  const { engine, server } = await served(t)
+  for (const queue of ['safe', 'a b', '$(touch ran)', '*', 'a;b', '`b`'])
+    await engine.enqueue('resize', null, { queue })
+  const pawl = await cli(t, { PAWL_SERVER: server.url })
+  for (const file of ['pawl.config.ts', 'other.mjs'])
+    await writeFile(
+      join(pawl.folder, file),
+      `import { writeFileSync } from 'node:fs'\nwriteFileSync('ran', '')\nexport default {}`,
+    )
+  for (const [typed, env] of [
+    ['task list --queue', {}],
+    ['task list --config other.mjs --queue', {}],
+    ['task list --queue', { PAWL_CONFIG: 'other.mjs' }],
+  ] as const) {
+    const { out, err } = await pawl.run(['complete', ...patience, '--', typed, ''], { env })
+    assert.deepEqual([out, err], ['safe 1 due\n', ''])
+  }
+  assert.deepEqual((await readdir(pawl.folder)).sort(), ['other.mjs', 'pawl.config.ts'])
 })
 
 test('every shell has a script, which knows every command', { timeout: 600_000 }, async t => {

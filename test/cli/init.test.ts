@@ -36,7 +36,7 @@ test('an empty folder becomes a project whose task runs, without a network if Pa
   ])
   const { name, scripts } = JSON.parse(readFileSync(join(pawl.folder, 'my app/package.json'), 'utf8'))
   assert.deepEqual([name, scripts.dev], ['my-app', 'pawl dev'])
-  assert.match(out, /Created my app\/tasks\/greet\.ts\n[\s\S]*Next:\n {2}cd my app\n {2}npx pawl dev {3}/)
+  assert.match(out, /Created my app\/tasks\/greet\.ts\n[\s\S]*Next:\n {2}cd "my app"\n {2}npx pawl dev {3}/)
 
   const [, add = ''] = /npx pawl (task add greet '.*' --wait)/.exec(out) ?? []
   const cwd = ['--data', 'data', '--tasks', 'my app/tasks']
@@ -76,6 +76,18 @@ test('a project that cannot be created or installed is an error that says what t
   assert.deepEqual([file.code, /it is a file, not a folder/.test(file.err)], [2, true])
   const { code, out } = await pawl.run(['init', 'new', '--json'])
   assert.deepEqual([code, JSON.parse(out).installed], [1, false])
+  for (const name of ['tasks', 'tests', 'src/tasks']) {
+    const folder = join(pawl.folder, `with-${name}`)
+    mkdirSync(join(folder, name, '..'), { recursive: true })
+    writeFileSync(join(folder, name), '')
+    const refused = await pawl.run(['init', folder, '--no-install'])
+    assert.deepEqual([refused.code, /it is a file, not a folder/.test(refused.err)], [2, true], refused.err)
+    assert.deepEqual(filesIn(folder), [name])
+  }
+  mkdirSync(join(pawl.folder, 'it'))
+  writeFileSync(join(pawl.folder, 'it/test'), '')
+  const beside = await pawl.run(['init', 'it', '--no-install'])
+  assert.deepEqual([beside.code, filesIn(join(pawl.folder, 'it')).includes('tests/greet.test.ts')], [0, true])
   const again = await pawl.run(['init', 'other', '--no-install'])
   assert.deepEqual([again.code, /Next:\n {2}cd other *\n {2}npm install/.test(again.out)], [0, true], again.out)
 })

@@ -3,8 +3,9 @@ import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
@@ -134,22 +135,38 @@ test(
 
 test('a server that npm started stops when npm is ended; one in the background of a script stays', bounded, async t => {
   const main = fileURLToPath(new URL('../../src/cli/main.js', import.meta.url))
-  const start = async (script: string) => {
-    const { folder } = await cli(t)
+  const { PATH } = process.env
+  const start = async (more: string, before = '') => {
+    const folder = mkdtempSync(join(tmpdir(), 'pawl-npm-'))
     // As npm does. The shell does not replace itself by the command, and passes no signal on.
-    const command = `"${process.execPath}" "${main}" up --port 0 --json > out; exit 0`
-    const shell = spawn('sh', ['-c', command], { cwd: folder, env: { ...process.env, npm_lifecycle_script: script } })
-    const { url, pid } = await eventually('it serves', () => readJson(join(folder, 'out')))
-    t.after(() => isAlive(pid) && process.kill(pid, 'SIGKILL'))
-    return { shell, url, pid }
+    const script = `${before} "${process.execPath}" "${main}" up --port 0 --json > out ${more}`
+    const env = { PATH, HOME: folder, npm_lifecycle_script: script }
+    const shell = spawn('sh', ['-c', script], { cwd: folder, env, stdio: 'ignore' })
+    const over = once(shell, 'exit')
+    const served = () => readJson(join(folder, 'out'))
+    t.after(async () => {
+      shell.kill('SIGKILL')
+      const pid = served()?.pid
+      if (pid !== undefined && isAlive(pid)) process.kill(pid, 'SIGKILL')
+      await eventually('it has ended', () => pid === undefined || !isAlive(pid))
+      rmSync(folder, { recursive: true, force: true, maxRetries: 10 })
+    })
+    return { shell, over, ...(await eventually('it serves', served)) }
   }
-  const [stays, stops] = [await start('pawl up & sleep 1'), await start('pawl up')]
-  for (const { shell } of [stays, stops]) {
+  const detach = `require('child_process').spawn(process.argv[1], process.argv.slice(2), { stdio: 'inherit' })
+    setInterval(() => require('fs').statSync('out').size > 0 && process.exit(), 20)`
+  const stays = [
+    await start('& sleep 1000'),
+    // Started by a program of the script, which has ended.
+    await start('; exit 0', `"${process.execPath}" -e "${detach}"`),
+  ]
+  const stops = [await start('; exit 0'), await start('2>&1 && echo "this & that"; exit 0')]
+  for (const { shell, over } of [...stays, ...stops]) {
     shell.kill('SIGTERM')
-    await once(shell, 'exit')
+    await over
   }
-  await eventually('one has ended', () => !isAlive(stops.pid))
-  assert.equal((await fetch(`${stays.url}/readyz`)).status, 200)
+  for (const { pid } of stops) await eventually('it has ended', () => !isAlive(pid))
+  for (const { url } of stays) assert.equal((await fetch(`${url}/readyz`)).status, 200)
 })
 
 function readJson(file: string): { readonly url: string; readonly pid: number } | undefined {

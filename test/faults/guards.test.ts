@@ -108,7 +108,7 @@ test('a guard knows all commands from its start, even if its worker dies before 
     if (isAlive(pid)) process.kill(pid, 'SIGKILL')
   })
   await program.ended
-  await eventually('the command is dead', () => !isAlive(pid), 20)
+  await eventually('the command is dead', () => !isAlive(pid))
 })
 
 test('whenever a worker is killed, or a guard shortly before it, no command stays behind', bounded, async t => {

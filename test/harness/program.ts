@@ -46,6 +46,8 @@ export function startProcess<Line>(
   const lines: Line[] = []
   const complaints: string[] = []
   const output = createInterface({ input: child.stdout! })
+  // A test may close the output, as a terminal does that ends.
+  child.stdout!.once('close', () => output.close())
   output.on('line', line => lines.push(read(line)))
   child.stderr!.on('data', text => complaints.push(String(text)))
   const ended = Promise.all([once(child, 'exit'), once(output, 'close')]).then(() => {

@@ -4,7 +4,6 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { TestContext } from 'node:test'
 import { parse } from 'yaml'
 import { withAbsoluteUris } from '../../src/spec/absolute-uris.ts'
 import { parseJobSpec } from '../../src/spec/parse-job-spec.ts'
@@ -17,7 +16,12 @@ export interface Workplace {
   readonly server: string
 }
 
-export async function runBlock(t: TestContext, { path, env, server }: Workplace, block: Block): Promise<void> {
+/** `ending`: gets the functions that end the servers of the block. A test context calls them after the test. */
+export async function runBlock(
+  ending: { after(end: () => Promise<void>): void },
+  { path, env, server }: Workplace,
+  block: Block,
+): Promise<void> {
   const { language, word, text } = block
   if (word === 'setup' || language === 'mermaid' || isBefore(block)) return
   if (word === 'cluster') return shell(text, path, env, ['-n'])
@@ -29,7 +33,7 @@ export async function runBlock(t: TestContext, { path, env, server }: Workplace,
       detached: true,
       stdio: ['ignore', 'pipe', 'pipe'],
     })
-    t.after(() => end(child))
+    ending.after(() => end(child))
     return eventually(`${text.trim()} is ready`, () => isReady(child, text, server), 120).then(() => {})
   }
   if (language === 'yaml' && text.includes('stages:')) parseJobSpec(withAbsoluteUris(parse(text), `file://${path}/`))

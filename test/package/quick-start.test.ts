@@ -26,7 +26,12 @@ for (const { node, name, skip } of nodes) {
     timeout: 600_000,
   }, async t => {
     const place = mkdtempSync(join(tmpdir(), 'pawl-start-'))
-    t.after(() => rmSync(place, { recursive: true, force: true }))
+    const ends: (() => Promise<void>)[] = []
+    // A server that still runs could write into the folder while it is removed.
+    t.after(async () => {
+      for (const end of ends.reverse()) await end()
+      rmSync(place, { recursive: true, force: true, maxRetries: 10 })
+    })
     const clone = join(place, 'pawl')
     mkdirSync(clone)
     copyPackage(clone)
@@ -50,7 +55,7 @@ for (const { node, name, skip } of nodes) {
     await shell(create!.text, clone, env)
     const path = join(place, 'my-app')
     assert.deepEqual(readdirSync(path).sort(), ['node_modules', 'package-lock.json', 'package.json'])
-    for (const block of blocks) await runBlock(t, { path, env, server }, block)
+    for (const block of blocks) await runBlock({ after: end => void ends.push(end) }, { path, env, server }, block)
   })
 }
 

@@ -25,7 +25,8 @@ const mayUse: Record<string, readonly string[]> = {
   'fs-native-extensions': ['store'],
   '@standard-schema/spec': ['protocol', 'worker'],
   fastify: ['server'],
-  // Used by fastify. Its later versions depend on a package that refuses Node 20.
+  // Used by fastify. Its later versions depend on a package that refuses Node 20. npm then installs only this version;
+  // other package managers may still print the warning.
   'light-my-request': [],
   // For its types only: a worker and a client load none of it.
   typebox: ['schema'],

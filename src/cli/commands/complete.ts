@@ -17,19 +17,31 @@ interface Candidate {
 }
 
 /** Someone waits at the prompt. */
-const patienceMs = 1500
+const patienceSeconds = 1.5
+/** A shell must not read anything else in a word. Names may come from people who must not run commands here. */
+const safeWord = /^[\w.:@%+=,/-]+$/
 const latest = { limit: 100 }
 
 export function completeFor(others: readonly Command[]): Command {
   return command({
     name: 'complete',
     hidden: true,
+    runsNoCode: true,
     summary:
       'Print the ids or names that complete a word, each on a line with what it means. Prints nothing if the server does not answer.',
     parameters: { typed: 'the words before the cursor, without pawl', word: 'the word at the cursor' },
-    async run({ args, env }) {
-      const found = await Promise.race([find(others, args, env), sleep(patienceMs, [])]).catch(() => [])
-      const candidates = found.filter(({ word }) => fits(word, args.word))
+    flags: {
+      'patience-seconds': { kind: 'number', summary: `how long to wait for the server; default ${patienceSeconds}` },
+    },
+    async run({ args, flags, env }) {
+      const answered = new AbortController()
+      const patience = sleep((flags['patience-seconds'] ?? patienceSeconds) * 1000, [], answered)
+      const found = await Promise.race([find(others, args, env), patience]).catch(() => [])
+      answered.abort()
+      const candidates = found
+        .filter(({ word }) => safeWord.test(word) && fits(word, args.word))
+        // Each line is a candidate.
+        .map(({ word, about }) => ({ word, about: about.replace(/[\s\p{Cc}]+/gu, ' ') }))
       return { data: candidates, show: () => candidates.map(({ word, about }) => `${word} ${about}`) }
     },
   })
@@ -54,7 +66,9 @@ async function find(others: readonly Command[], args: { typed: string }, env: En
       return value === undefined ? [] : [[name, value]]
     }),
   )
-  const file = await readConfigFile(process.cwd(), after('--config') ?? (env.PAWL_CONFIG || undefined))
+  const file = await readConfigFile(process.cwd(), after('--config') ?? (env.PAWL_CONFIG || undefined), {
+    runsNoCode: true,
+  })
   const resolved = resolveSettings({ flags, env, file })
   // Opening a store is slow, and could create one.
   if (opensStore(resolved)) return []

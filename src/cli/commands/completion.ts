@@ -101,8 +101,11 @@ ${findWords(commands)}
 ${findAsks(commands)}
   COMPREPLY=($(compgen -W "$found" -- "$current"))
   if [ -n "$asks" ]; then
-    local before="\${COMP_WORDS[*]:1:COMP_CWORD-1}" IFS=$'\\n'
-    COMPREPLY=($("\${COMP_WORDS[0]}" complete -- "$before" "$current" 2>/dev/null </dev/null | cut -d ' ' -f 1))
+    local before="\${COMP_WORDS[*]:1:COMP_CWORD-1}"
+    COMPREPLY=()
+    while read -r word _; do
+      COMPREPLY+=("$word")
+    done < <("\${COMP_WORDS[0]}" complete -- "$before" "$current" 2>/dev/null </dev/null)
   fi
 }
 complete -o default -F _pawl pawl`

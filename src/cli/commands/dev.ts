@@ -51,12 +51,14 @@ cannot be loaded, for example because of a syntax error, the previous worker kee
           if (files.some(isConfigFile)) output.printNotice('To apply changed settings, restart pawl dev.')
           if (!json)
             output.print(styled('dim', `Changed: ${files.slice(0, 3).join(', ')}${files.length > 3 ? ', …' : ''}`))
+          workers.abandonLoad()
           void reload()
         },
         onError: error => output.printNotice(styled('yellow', `Cannot watch for changes: ${error.message}`)),
       })
-      await reload()
-      await untilAborted(stop)
+      const stopped = untilAborted(stop)
+      await Promise.race([reload(), stopped])
+      await stopped
       watching.close()
       if (!json) output.print('Stopping. Running tasks are finished or requeued …')
       await workers.close()
@@ -98,11 +100,14 @@ function reloader(load: () => Promise<void>): () => Promise<void> {
   let running: Promise<void> | undefined
   let isDue = false
   const runAll = async () => {
-    while (isDue) {
-      isDue = false
-      await load()
+    try {
+      while (isDue) {
+        isDue = false
+        await load()
+      }
+    } finally {
+      running = undefined
     }
-    running = undefined
   }
   return () => {
     isDue = true

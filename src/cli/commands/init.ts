@@ -20,13 +20,12 @@ are kept as they are. In a new project it also runs npm install, unless Pawl is 
   flags: { 'no-install': { kind: 'switch', summary: 'do not run npm install' } },
   async run({ args, flags, output, json, env }) {
     const folder = resolve(args.folder ?? '.')
-    if (existsSync(folder) && !statSync(folder).isDirectory()) {
-      throw new Problem('FILE_INVALID', { file: folder, why: 'it is a file, not a folder' })
-    }
+    checkFolders(folder, '.')
     const project = projectIn(folder)
     const isNew = !existsSync(join(folder, 'package.json'))
     const hasTasks = existsSync(folder) && findTaskModules(folder, undefined).length > 0
     const files = [packageFile(project), ...(hasTasks ? [] : exampleFiles(project)), ...otherFiles(project)]
+    for (const { path } of files) checkFolders(folder, dirname(path))
     const made = files.map(file => ({ path: file.path, created: create(folder, file) }))
     const shown = relative('.', folder)
     if (!json) for (const { path, created } of made) output.print(fileLine(join(shown, path), created))
@@ -49,7 +48,7 @@ are kept as they are. In a new project it also runs npm install, unless Pawl is 
 })
 
 function projectIn(folder: string) {
-  const has = (name: string) => existsSync(join(folder, name))
+  const has = (name: string) => statSync(join(folder, name), { throwIfNoEntry: false })?.isDirectory() === true
   return {
     // The rules of npm for names.
     name:
@@ -63,16 +62,25 @@ function projectIn(folder: string) {
   }
 }
 
+/** Throws if the path, or a part of it, is a file. So a project that cannot be created is not begun. */
+function checkFolders(folder: string, path: string): void {
+  if (path !== '.') checkFolders(folder, dirname(path))
+  const file = join(folder, path)
+  if (existsSync(file) && !statSync(file).isDirectory()) {
+    throw new Problem('FILE_INVALID', { file, why: 'it is a file, not a folder' })
+  }
+}
+
 /** Returns false and changes nothing if the file exists. */
 function create(folder: string, { path, content }: ProjectFile): boolean {
   const file = join(folder, path)
-  mkdirSync(dirname(file), { recursive: true })
   try {
+    mkdirSync(dirname(file), { recursive: true })
     writeFileSync(file, content, { flag: 'wx' })
     return true
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException
-    if (code === 'EEXIST') return false
+    if (code === 'EEXIST' && existsSync(file)) return false
     throw new Problem('FILE_INVALID', { file, why: message }, error)
   }
 }
@@ -90,7 +98,7 @@ interface Steps {
 
 function nextSteps({ shown, isNew, installed, tests, hasTasks }: Steps): Line[] {
   const rows: (readonly [string, string])[] = [
-    ...(shown === '' ? [] : [[`cd ${shown}`, ''] as const]),
+    ...(shown === '' ? [] : [[`cd ${asWord(shown)}`, ''] as const]),
     ...(installed
       ? []
       : [[isNew ? 'npm install' : `npm install ${installSource()} && npm install --save-dev jiti`, ''] as const]),
@@ -104,6 +112,12 @@ function nextSteps({ shown, isNew, installed, tests, hasTasks }: Steps): Line[] 
   ]
   const width = Math.max(...rows.map(([typed]) => typed.length))
   return rows.map(([typed, about]) => [`  ${typed.padEnd(width)}  `, styled('dim', about)])
+}
+
+/** A path as one word of a shell. Where they suffice, double quotes, which every shell knows. */
+function asWord(path: string): string {
+  if (/^[\w.:@%+=,/-]+$/.test(path)) return path
+  return /["$`\\!]/.test(path) ? `'${path.replaceAll("'", `'\\''`)}'` : `"${path}"`
 }
 
 /** Whether a program in this folder can import Pawl. */

@@ -1,6 +1,6 @@
 /** Watches the source files of a project, without node_modules, hidden folders and the folder of the store. */
 import { type FSWatcher, readdirSync, watch } from 'node:fs'
-import { join, relative } from 'node:path'
+import { join, relative, sep } from 'node:path'
 import { isSource } from '../task-modules.ts'
 
 export interface Watching {
@@ -12,7 +12,7 @@ export interface WatchOptions {
   readonly except: readonly string[]
   /** Called with the changed files, relative to the folder, once they have been quiet for a moment. */
   onChange(files: readonly string[]): void
-  /** The system refused, for example because too many files are watched already. */
+  /** The system refused, for example because too many files are watched already. Called once for each reason. */
   onError(error: Error): void
 }
 
@@ -23,6 +23,7 @@ export function watchSources(folder: string, { except, onChange, onError }: Watc
   const watchers = new Map<string, FSWatcher>()
   const changed = new Set<string>()
   let timer: NodeJS.Timeout | undefined
+  const refusals = new Set<string | undefined>()
   const report = () => {
     const files = [...changed].sort()
     changed.clear()
@@ -40,7 +41,7 @@ export function watchSources(folder: string, { except, onChange, onError }: Watc
   const add = (path: string, isNew: boolean) => {
     if (watchers.has(path)) return
     try {
-      const watcher = watch(path, (_event, name) => name !== null && check(path, name))
+      const watcher = watch(path, (_event, name) => name !== null && inspect(path, name))
       watcher.on('error', () => remove(path))
       watchers.set(path, watcher)
       for (const entry of readdirSync(path, { withFileTypes: true })) {
@@ -51,22 +52,28 @@ export function watchSources(folder: string, { except, onChange, onError }: Watc
       }
     } catch (error) {
       remove(path)
-      if (!['ENOENT', 'ENOTDIR', 'EACCES'].includes((error as NodeJS.ErrnoException).code ?? ''))
-        onError(error as Error)
+      const { code } = error as NodeJS.ErrnoException
+      if (['ENOENT', 'ENOTDIR', 'EACCES'].includes(code ?? '') || refusals.has(code)) return
+      // Once a limit is reached, every other folder meets it too.
+      refusals.add(code)
+      onError(error as Error)
     }
   }
+  /** With the folders in it, whose watchers follow them to wherever they were moved. */
   const remove = (path: string) => {
-    watchers.get(path)?.close()
-    watchers.delete(path)
+    for (const [watched, watcher] of watchers) {
+      if (watched !== path && !watched.startsWith(path + sep)) continue
+      watcher.close()
+      watchers.delete(watched)
+    }
   }
-  const check = (parent: string, name: string) => {
+  const inspect = (parent: string, name: string) => {
     const path = join(parent, name)
     if (isSource(name)) return note(path)
     // A folder that was removed or renamed and made again needs a new watcher.
-    if (isWatched(name, path) && isFolder(path)) {
-      remove(path)
-      add(path, true)
-    }
+    if (!isWatched(name, path)) return
+    remove(path)
+    if (isFolder(path)) add(path, true)
   }
   add(folder, false)
   return {

@@ -33,8 +33,10 @@ export type FromWorker =
 /** A shorter drain, because nothing waits for a worker whose parent process has ended. */
 const orphanSeconds = 20
 
-// The terminal sends Ctrl-C to this process too. The parent decides.
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => {})
+// The terminal sends Ctrl-C, and its own end, to this process too. The parent decides.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
+// After the end of the terminal, or of another reader, what handlers print goes nowhere.
+for (const output of [process.stdout, process.stderr]) output.on('error', () => {})
 
 let run: (() => void) | undefined
 let worker: Worker | undefined

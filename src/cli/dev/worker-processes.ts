@@ -23,6 +23,8 @@ export interface Reports {
 export interface WorkerProcesses {
   /** Replaces the worker by one that has loaded the tasks anew. If they cannot be loaded, the worker stays. */
   load(): Promise<void>
+  /** Ends a load in progress, which may never finish: a module can wait for something that does not happen. */
+  abandonLoad(): void
   /** Stops the workers, and resolves when their running tasks have ended or were requeued. */
   close(): Promise<void>
 }
@@ -33,11 +35,16 @@ const killAfterSeconds = 15
 export function openWorkers(setup: WorkerSetup, reports: Reports): WorkerProcesses {
   const processes = new Set<ChildProcess>()
   let current: ChildProcess | undefined
+  let loading: ChildProcess | undefined
   let isClosing = false
 
   const start = (): ChildProcess => {
     const child = spawn(process.execPath, [program], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
     processes.add(child)
+    child.on('error', () => {
+      // A process that could not be started has no `exit` event.
+      if (child.pid === undefined) processes.delete(child)
+    })
     child.once('exit', (code, signal) => {
       processes.delete(child)
       if (child !== current) return
@@ -47,6 +54,9 @@ export function openWorkers(setup: WorkerSetup, reports: Reports): WorkerProcess
     send(child, { setup })
     return child
   }
+
+  /** A process that still loads holds no tasks. */
+  const abandonLoad = () => void loading?.kill('SIGKILL')
 
   const stop = async (child: ChildProcess): Promise<boolean> => {
     const deadline = ((setup.values.drainSeconds ?? 30) + killAfterSeconds) * 1000
@@ -59,9 +69,12 @@ export function openWorkers(setup: WorkerSetup, reports: Reports): WorkerProcess
 
   return {
     async load() {
-      const next = start()
-      const answer = await messageOf(next)
       if (isClosing) return
+      const next = start()
+      loading = next
+      const answer = await messageOf(next)
+      loading = undefined
+      if (isClosing || next.killed) return
       if (answer === undefined || !('loaded' in answer)) {
         const lines =
           answer !== undefined && 'failed' in answer ? answer.failed : ['The process ended while it loaded.']
@@ -73,8 +86,10 @@ export function openWorkers(setup: WorkerSetup, reports: Reports): WorkerProcess
       send(next, 'run')
       reports.started(answer.loaded, finishing)
     },
+    abandonLoad,
     async close() {
       isClosing = true
+      abandonLoad()
       const ending = [...processes].map(child => once(child, 'exit'))
       for (const child of processes) void stop(child)
       await Promise.all(ending)
@@ -87,11 +102,14 @@ function send(child: ChildProcess, message: ToWorker): void {
   if (child.connected) child.send(message, () => {})
 }
 
-/** The next message; undefined if the process ends first. */
+/** The next message; undefined if the process ends first. A process that cannot be started has failed. */
 async function messageOf(child: ChildProcess): Promise<FromWorker | undefined> {
   if (child.exitCode !== null || child.signalCode !== null) return undefined
   return await Promise.race([
-    once(child, 'message').then(([message]) => message as FromWorker),
-    once(child, 'exit').then(() => undefined),
+    once(child, 'message').then(
+      ([message]) => message as FromWorker,
+      error => ({ failed: [`The worker process could not be started: ${error.message}`] }),
+    ),
+    new Promise<undefined>(resolve => child.once('exit', () => resolve(undefined))),
   ])
 }

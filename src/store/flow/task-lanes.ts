@@ -1,4 +1,5 @@
 import type { TaskSettings } from '../../kernel/settings.ts'
+import { viaIndex } from '../driver/plans.ts'
 import { json, type Sql } from '../driver/sql.ts'
 
 /** The properties that determine a task's lane. */
@@ -39,7 +40,7 @@ export async function createLanes(sql: Sql, kinds: readonly TaskKind[]): Promise
       insert into pawl.lane (queue, priority, rank)
       select distinct w.queue, w.priority, w.priority
         from wanted w
-        left join pawl.lane l on l.queue = w.queue and l.priority = w.priority and l.stage_id is null and l.sla is null
+        left join pawl.lane l on l.queue = ${viaIndex('w.queue')} and l.priority = w.priority and l.stage_id is null and l.sla is null
        where not w.timed and l.id is null
        order by 1, 2
           on conflict do nothing
