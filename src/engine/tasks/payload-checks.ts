@@ -131,7 +131,7 @@ export async function insertChecked<Result>(
   payloads: NewPayloads,
   insert: (versions: ReadonlyMap<string, string>) => Promise<Result>,
 ): Promise<Result> {
-  // What this call has read counts for it, even if it is forgotten meanwhile.
+  // A schema that this call has read counts for it, even if the schema is forgotten meanwhile.
   let known = schemas.of(payloads.tasks)
   for (let tries = 1; ; tries++) {
     known = await checkAgainstStore(schemas, sql, payloads, known)
