@@ -132,7 +132,9 @@ function engineOn(context: Context, tasks: TaskRegistry | undefined, close: () =
     work: (call: UnitCall) => Promise<Answer>,
   ) =>
     joinTransaction(context, call.tx, async tx => {
-      for (const task of new Set(used)) if (typeof task !== 'string') await registerType(context, task, tx)
+      const defined = [...new Set(used)].filter(task => typeof task !== 'string')
+      // In the same order everywhere, so that transactions that register the same types cannot deadlock.
+      for (const task of defined.toSorted((a, b) => (a.type < b.type ? -1 : 1))) await registerType(context, task, tx)
       return work({ ...call, tx } as UnitCall)
     })
   return {

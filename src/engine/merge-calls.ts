@@ -5,6 +5,7 @@
 import { isTransient } from '../kernel/problem.ts'
 import type { Sql } from '../store/driver/sql.ts'
 import { storeFault } from '../store/driver/store-fault.ts'
+import { StaleSchemas } from '../store/tasks/payload-schemas.ts'
 
 /** Marks a call that did not fit into its run. It comes first in the next one. */
 export const againFirst = Symbol('again first')
@@ -41,7 +42,7 @@ interface Group<Request, Answer> {
  * connection is refused before it joins others: they would wait with it for that transaction.
  */
 export function mergeByStore<Request, Answer>(
-  run: (requests: readonly Request[], sql: Sql) => Promise<readonly (Answer | typeof againFirst)[]>,
+  run: (requests: readonly Request[], sql: Sql) => Promise<readonly (Answer | Error | typeof againFirst)[]>,
   options: MergeOptions<Request>,
 ): (sql: Sql, request: Request) => Promise<Answer> {
   const mergedCalls = new WeakMap<Sql, (request: Request) => Promise<Answer>>()
@@ -53,9 +54,9 @@ export function mergeByStore<Request, Answer>(
   }
 }
 
-/** Returns a function that answers one request. `run` answers several, in their order. */
+/** Returns a function that answers one request. `run` answers several, in their order; an error rejects its call. */
 export function mergeCalls<Request, Answer>(
-  run: (requests: readonly Request[]) => Promise<readonly (Answer | typeof againFirst)[]>,
+  run: (requests: readonly Request[]) => Promise<readonly (Answer | Error | typeof againFirst)[]>,
   options: MergeOptions<Request>,
 ): (request: Request) => Promise<Answer> {
   const { concurrentRuns, maxSize, sizeOf, groupOf = () => '', slowMs } = options
@@ -109,8 +110,9 @@ export function mergeCalls<Request, Answer>(
     try {
       const answers = await run(calls.map(({ request }) => request))
       return calls.filter((call, index) => {
-        const answer = answers[index] as Answer | typeof againFirst
-        if (answer !== againFirst) call.resolve(answer)
+        const answer = answers[index] as Answer | Error | typeof againFirst
+        if (answer instanceof Error) call.reject(answer)
+        else if (answer !== againFirst) call.resolve(answer)
         return answer === againFirst
       })
     } catch (error) {
@@ -132,4 +134,28 @@ export function mergeCalls<Request, Answer>(
       group.waiting.push({ request, resolve, reject })
       schedule(name, group)
     })
+}
+
+/**
+ * Writes requests together, all or none. If the schemas of some types are stale, the requests with these types are
+ * answered with this error, and the others are written without them.
+ */
+export async function withoutStale<Request, Answer>(
+  requests: readonly Request[],
+  typesOf: (request: Request) => readonly string[],
+  write: (requests: readonly Request[]) => Promise<readonly Answer[]>,
+): Promise<(Answer | Error)[]> {
+  if (requests.length === 0) return []
+  try {
+    return [...(await write(requests))]
+  } catch (error) {
+    if (!(error instanceof StaleSchemas)) throw error
+    const isStale = (request: Request) => typesOf(request).some(type => error.types.includes(type))
+    const answers = await withoutStale(
+      requests.filter(request => !isStale(request)),
+      typesOf,
+      write,
+    )
+    return requests.map(request => (isStale(request) ? error : answers.shift()!))
+  }
 }

@@ -14,7 +14,8 @@ import type { StageRow } from '../../store/jobs/jobs.ts'
 import { insertStageTasks } from '../../store/jobs/new-job.ts'
 import type { PayloadVersions } from '../../store/tasks/payload-schemas.ts'
 import { decideTasks } from '../../store/tasks/task-updates.ts'
-import { insertChecked, KnownSchemas } from '../tasks/payload-checks.ts'
+import type { Context } from '../context.ts'
+import { insertChecked } from '../tasks/payload-checks.ts'
 import { planCompensation } from './compensate.ts'
 import { type ConditionBudget, evaluateConditions } from './evaluate-conditions.ts'
 import type { LockedJob } from './locked-job.ts'
@@ -37,6 +38,7 @@ function fittingStages(taskBudget: number, stages: readonly StageRow[]): StageRo
 
 export class ActionRunner {
   #budget: number
+  readonly #schemas
   readonly #tx
   readonly #locked
   readonly #actor
@@ -44,7 +46,15 @@ export class ActionRunner {
   /** Stages whose tasks are to be cancelled or skipped once no stage has another action. */
   readonly #deferredEnds = new Map<StageRow, 'call off' | 'pass over'>()
 
-  constructor(tx: Sql, locked: LockedJob, actor: string, budget: number, conditionBudget: ConditionBudget) {
+  constructor(
+    { types }: Pick<Context, 'types'>,
+    tx: Sql,
+    locked: LockedJob,
+    actor: string,
+    budget: number,
+    conditionBudget: ConditionBudget,
+  ) {
+    this.#schemas = types.schemas
     this.#tx = tx
     this.#locked = locked
     this.#actor = actor
@@ -213,9 +223,9 @@ export class ActionRunner {
     try {
       // If the schema refused the payload of an undo, nobody could correct it. A dead letter can be redriven.
       if (stage.kind === 'undo') await insert('unchecked')
-      else await insertChecked(new KnownSchemas(), this.#tx, { tasks, at: n => `forEach[${stage.fanned + n}]` }, insert)
+      else await insertChecked(this.#schemas, this.#tx, { tasks, at: n => `forEach[${stage.fanned + n}]` }, insert)
     } catch (error) {
-      if (!(error instanceof Problem)) throw error
+      if (!(error instanceof Problem && error.code === 'PAYLOAD_REFUSED')) throw error
       this.#locked.decideStageEnd(stage, 'failed', 'condition_error', { error: { message: error.message } })
       return { last: null, seen: 0 }
     }

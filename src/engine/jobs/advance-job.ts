@@ -52,7 +52,7 @@ function advanceInOwnTransaction<T>(
   return retryWhileLocked(context, async bounds => {
     const after = new AfterCommit()
     const advance = (tx: Sql) =>
-      advanceInTransaction(tx, after, jobId, actor, change, context.conditionTurns.budgetFor(jobId))
+      advanceInTransaction(context, tx, after, jobId, actor, change, context.conditionTurns.budgetFor(jobId))
     return { result: await context.sql.begin(advance, bounds), after }
   })
 }
@@ -70,7 +70,10 @@ async function takeTurn(context: Context, jobId: string): Promise<TurnResult> {
   const budget = ConditionBudget.forTurn()
   try {
     const after = new AfterCommit()
-    await context.sql.begin(tx => advanceInTransaction(tx, after, jobId, 'engine', undefined, budget), shortLockWait)
+    await context.sql.begin(
+      tx => advanceInTransaction(context, tx, after, jobId, 'engine', undefined, budget),
+      shortLockWait,
+    )
     await runAfterCommit(context, after, 0)
     return { steps: budget.spent, needsAnother: after.postponedJobs.has(jobId) }
   } catch (error) {
@@ -104,6 +107,7 @@ function logFailure(context: Context, jobId: string, error: unknown): Promise<vo
 
 /** Advances a job as far as one transaction allows, and adds the work that follows the commit to `after`. */
 export async function advanceInTransaction<T = void>(
+  context: Pick<Context, 'types'>,
   tx: Sql,
   after: AfterCommit,
   jobId: string,
@@ -113,7 +117,7 @@ export async function advanceInTransaction<T = void>(
 ): Promise<T> {
   const locked = await LockedJob.lock(tx, jobId, actor)
   const result = (await change?.(locked, tx)) as T
-  await new ActionRunner(tx, locked, actor, tasksPerTransaction, budget).runAll()
+  await new ActionRunner(context, tx, locked, actor, tasksPerTransaction, budget).runAll()
   after.addQueues(await LockedJob.writeAll(tx, [locked]))
   if (locked.startsListing) after.hasFiles = true
   if (locked.postponed.size > 0) after.postponedJobs.add(jobId)
@@ -184,13 +188,13 @@ async function advanceJobs(context: Context, jobsToAdvance: readonly JobToAdvanc
   }
 }
 
-async function advanceUnlocked({ conditionTurns }: Context, tx: Sql, jobsToAdvance: readonly JobToAdvance[]) {
+async function advanceUnlocked(context: Context, tx: Sql, jobsToAdvance: readonly JobToAdvance[]) {
   const lockedJobs = await LockedJob.lockAvailable(tx, jobsToAdvance, 'engine')
   let taskBudget = tasksPerTransaction
-  const shared = conditionTurns.newBudget()
+  const shared = context.conditionTurns.newBudget()
   for (const locked of lockedJobs) {
-    const budget = conditionTurns.budgetFor(locked.job.id, shared)
-    taskBudget = await new ActionRunner(tx, locked, 'engine', taskBudget, budget).runAll()
+    const budget = context.conditionTurns.budgetFor(locked.job.id, shared)
+    taskBudget = await new ActionRunner(context, tx, locked, 'engine', taskBudget, budget).runAll()
   }
   const after = new AfterCommit()
   after.addQueues(await LockedJob.writeAll(tx, lockedJobs))

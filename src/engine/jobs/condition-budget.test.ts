@@ -117,7 +117,9 @@ test('a job with very many costly conditions is left alone until its turn comes'
   const f = await fresh(t)
   const { id } = await f.engine.submit({ name: 'many', input, stages: costlyStages(600) })
   const after = new AfterCommit()
-  await f.sql.begin(tx => advanceInTransaction(tx, after, id, 'engine', undefined, new ConditionBudget(0)))
+  await f.sql.begin(tx =>
+    advanceInTransaction(f.engine.context, tx, after, id, 'engine', undefined, new ConditionBudget(0)),
+  )
   const { postponedJobs, unfinishedJobs } = after
   assert.deepEqual([[...postponedJobs], [...unfinishedJobs]], [[id], []], 'nothing is to be done at once')
   await f.engine.cancelJob(id)

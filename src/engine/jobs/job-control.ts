@@ -266,7 +266,7 @@ export async function changeJobWithResult<T>(
   }
   return transact(context, call, fingerprint, async (tx, after) => {
     const jobId = await find(tx)
-    const result = await advanceInTransaction(tx, after, jobId, actor, checked)
+    const result = await advanceInTransaction(context, tx, after, jobId, actor, checked)
     return { view: await readJob({ sql: tx }, jobId), result }
   })
 }

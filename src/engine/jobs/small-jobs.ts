@@ -10,7 +10,7 @@ import type { JobView } from '../../protocol/jobs/jobs.ts'
 import type { SmallJob, SmallStage } from '../../store/jobs/insert-jobs.ts'
 import type { NewStage } from '../../store/jobs/new-job.ts'
 import type { JobReadRow, StageReadRow } from '../../store/jobs/read-jobs.ts'
-import { mergeCalls } from '../merge-calls.ts'
+import { mergeCalls, withoutStale } from '../merge-calls.ts'
 import { toJobView } from './read-jobs.ts'
 
 const maxTasks = 200
@@ -107,8 +107,10 @@ export function mergeSubmits(insert: (jobs: readonly SmallJob[]) => Promise<Date
     const now = await insert(jobs)
     return jobs.map(() => now)
   }
+  const typesOf = ({ stages }: SmallJob) => stages.flatMap(({ type }) => type ?? [])
+  const insertCurrent = (jobs: readonly SmallJob[]) => withoutStale(jobs, typesOf, insertAll)
   const rowsOf = ({ stages }: SmallJob) => stages.reduce((sum, { tasks }) => sum + 1 + tasks.length, 1)
-  return mergeCalls(insertAll, { concurrentRuns: 1, maxSize: maxRowsPerStatement, sizeOf: rowsOf })
+  return mergeCalls(insertCurrent, { concurrentRuns: 1, maxSize: maxRowsPerStatement, sizeOf: rowsOf })
 }
 
 /** The queues in which tasks can be claimed once the job is inserted. */

@@ -153,7 +153,9 @@ export async function addTasks(
       const isKept = ifCalledOff === 'keep' && isCalledOff(locked, stage)
       requireAllowed(stage, isKept || (!isFinal(stageLifecycle, stage.state) && stage.endsAs === null), 'tasks')
       if (stage.open === 'sealed') throw new Problem('SEALED', { stage: stage.id })
-      const added = await addTasksToStage(context, tx, locked, stage, tasks, actor)
+      const made = checkTasks(context, stage, tasks)
+      await checkRegistered(context.types.known, payloadsOf(made))
+      const added = await addTasksToStage(context, tx, locked, stage, made, actor)
       if (isKept) await cancelAdded(tx, locked, stage, added, actor)
       return added
     },
@@ -174,27 +176,30 @@ async function cancelAdded(tx: Sql, locked: LockedJob, stage: StageRow, ids: rea
   locked.setStage(stage, { blocked: 0 })
 }
 
-/** Returns the ids of the new tasks. */
+/** Returns the ids of the new tasks. The schemas of this process have accepted their payloads. */
 export async function addTasksToStage(
   context: Context,
   tx: Sql,
   locked: LockedJob,
   stage: StageRow,
-  tasks: readonly NewStageTask[],
+  made: readonly StageTask[],
   actor: string,
 ): Promise<string[]> {
-  const made = tasks.map((task, index) => checkTask(context, stage, task, `tasks[${index}]`))
   const isOpen = stage.state === 'pending' || stage.state === 'running'
-  const payloads = { tasks: made, at: (index: number) => `tasks[${index}].payload` }
-  await checkRegistered(context.types.known, payloads)
   const state = isOpen ? 'queued' : 'blocked'
   const batch = { stageId: stage.id, state, settings: stage.plan.settings, tasks: made } as const
-  await insertChecked(context.types.schemas, tx, payloads, versions =>
+  await insertChecked(context.types.schemas, tx, payloadsOf(made), versions =>
     insertStageTasks(tx, locked.job, [batch], actor, versions),
   )
   locked.setStage(stage, { total: stage.total + made.length, blocked: stage.blocked + (isOpen ? 0 : made.length) })
   locked.queuesToWake.add(queueOfStage(stage))
   return made.map(task => task.id)
+}
+
+const payloadsOf = (tasks: readonly StageTask[]) => ({ tasks, at: (index: number) => `tasks[${index}].payload` })
+
+export function checkTasks(context: Context, stage: StageRow, tasks: readonly NewStageTask[]): StageTask[] {
+  return tasks.map((task, index) => checkTask(context, stage, task, `tasks[${index}]`))
 }
 
 function checkTask(context: Context, stage: StageRow, task: NewStageTask, at: string): StageTask {

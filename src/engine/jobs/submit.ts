@@ -95,7 +95,7 @@ export async function writeJob(
     return transact(context, call, request, async (tx, after) => {
       await write(tx)
       await fill(tx)
-      await advanceInTransaction(tx, after, id, actor, locked => makeVisible(locked, plan))
+      await advanceInTransaction(context, tx, after, id, actor, locked => makeVisible(locked, plan))
       return readJob({ ...context, sql: tx }, id)
     })
   }

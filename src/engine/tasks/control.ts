@@ -93,7 +93,7 @@ async function changeTask(
   const fingerprint = ['task', taskId, ...request, ...fence]
   return transact(context, call, fingerprint, async (tx, after) => {
     const jobId = (await findJobOf(tx, 'task', taskId)) ?? null
-    await withLockedJob(tx, after, jobId, actor, async locked => {
+    await withLockedJob(context, tx, after, jobId, actor, async locked => {
       const [task] = await lockTasks(tx, [taskId])
       if (task === undefined) throw new Problem('TASK_NOT_FOUND', { id })
       if (fence.some(({ epoch }) => !isHeldUnder(task, epoch))) throw new Problem('LEASE_LOST', { id, ...fence[0] })
@@ -194,6 +194,7 @@ export async function loseWorker(
 
 /** Runs `work` with the task's job locked, if it has one, and then advances the job in the same transaction. */
 export async function withLockedJob<T>(
+  context: Context,
   tx: Sql,
   after: AfterCommit,
   jobId: string | null,
@@ -201,7 +202,7 @@ export async function withLockedJob<T>(
   work: (locked: LockedJob | undefined) => Promise<T>,
 ): Promise<T> {
   if (jobId === null) return work(undefined)
-  return advanceInTransaction(tx, after, jobId, actor, async locked => {
+  return advanceInTransaction(context, tx, after, jobId, actor, async locked => {
     const done = await work(locked)
     await locked.recount(tx)
     for (const stage of locked.stages) {

@@ -13,7 +13,7 @@ import { reserveIds } from '../../store/tasks/idempotency.ts'
 import { checkedJson, checkOptions } from '../check.ts'
 import type { Context } from '../context.ts'
 import { checkCommandFiles } from '../files/file-rules.ts'
-import { mergeByStore } from '../merge-calls.ts'
+import { mergeByStore, withoutStale } from '../merge-calls.ts'
 import { retryConflicts } from '../retry.ts'
 import { once, type UnitCall, unitOfWork } from '../unit-of-work.ts'
 import { checkRegistered, insertChecked } from './payload-checks.ts'
@@ -133,8 +133,14 @@ const merging = {
   groupOf: ({ actor }: WaitingTasks) => actor,
 }
 
-/** Writes small enqueues that arrive together with one statement. If one of them fails, each is written alone. */
-const enqueueTogether = mergeByStore(enqueueForAll, merging)
+/**
+ * Writes small enqueues that arrive together with one statement. Those with stale schemas are refused. If another of
+ * them fails, each is written alone.
+ */
+const enqueueTogether = mergeByStore(
+  (calls: readonly WaitingTasks[]) => withoutStale(calls, ({ tasks }) => tasks.map(({ type }) => type), enqueueForAll),
+  merging,
+)
 
 async function enqueueForAll(calls: readonly WaitingTasks[]): Promise<QueuedTask[][]> {
   const { context, actor } = calls[0]!

@@ -9,9 +9,14 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { Problem } from '../../kernel/problem.ts'
 import { checkPayload, type TaskDefinition } from '../../protocol/tasks/new-task.ts'
-import { type PayloadCheck, payloadCheckOf, payloadMeter, stepsForPayloads } from '../../spec/json-schema/evaluate.ts'
+import { type PayloadCheck, payloadCheckOf, payloadMeter } from '../../spec/json-schema/evaluate.ts'
 import type { Sql } from '../../store/driver/sql.ts'
-import { readPayloadSchemas, StaleSchemas } from '../../store/tasks/payload-schemas.ts'
+import {
+  type PayloadSchemaRow,
+  readPayloadSchemas,
+  readPayloadVersions,
+  StaleSchemas,
+} from '../../store/tasks/payload-schemas.ts'
 
 /** Payloads that are to be queued. */
 export interface NewPayloads {
@@ -28,18 +33,25 @@ interface KnownSchema {
   readonly bytes: number
 }
 
-/** Maximum size of all known schemas. */
+/** Schemas, by type. Types without one are missing. */
+type Known = ReadonlyMap<string, KnownSchema>
+
+/** Maximum size of all schemas that are remembered. */
 const maxKnownBytes = 64 * 2 ** 20
 /** A compiled schema takes about this much memory per step of its check. */
 const bytesPerStep = 100
+/** A schema is at most 100 kB long. */
+const schemasPerRead = 20
 
 /** The payload schemas of the store, as they were when this process last read them. */
 export class KnownSchemas {
+  /** Begins with the one that was read first. */
   readonly #byType = new Map<string, KnownSchema>()
+  readonly #reads = new Map<string, Promise<Known>>()
   #bytes = 0
 
   /** The known schemas of these tasks' types. */
-  of(tasks: NewPayloads['tasks']): ReadonlyMap<string, KnownSchema> {
+  of(tasks: NewPayloads['tasks']): Known {
     const found = new Map<string, KnownSchema>()
     if (this.#byType.size === 0) return found
     for (const { type } of tasks) {
@@ -49,17 +61,56 @@ export class KnownSchemas {
     return found
   }
 
-  async read(sql: Sql, types: readonly string[]): Promise<void> {
-    const rows = await readPayloadSchemas(sql, types)
-    for (const type of types) this.#forget(type)
-    for (const { type, schema, version, length } of rows) {
-      const meter = payloadMeter()
-      const check = payloadCheckOf(schema, meter)
-      const bytes = length + bytesPerStep * (meter.total - meter.left)
-      if (this.#bytes + bytes > maxKnownBytes) for (const known of this.#byType.keys()) this.#forget(known)
-      this.#byType.set(type, { version, check, bytes })
-      this.#bytes += bytes
+  /** Returns the current schemas of these types. One that has not changed is not read again. */
+  async read(sql: Sql, types: readonly string[]): Promise<Known> {
+    const current = new Map<string, KnownSchema>()
+    const changed: string[] = []
+    const versions = new Map((await readPayloadVersions(sql, types)).map(({ type, version }) => [type, version]))
+    for (const type of types) {
+      const version = versions.get(type)
+      const known = this.#byType.get(type)
+      if (version === undefined) this.#forget(type)
+      else if (known?.version === version) current.set(type, known)
+      else changed.push(type)
     }
+    for (let from = 0; from < changed.length; from += schemasPerRead) {
+      for (const row of await readPayloadSchemas(sql, changed.slice(from, from + schemasPerRead))) {
+        await nextTurn()
+        current.set(row.type, this.#compile(row))
+      }
+    }
+    return current
+  }
+
+  /** Like `read`, but calls of several requests that arrive during a read share it. It may have begun before them. */
+  async readShared(sql: Sql, types: readonly string[]): Promise<Known> {
+    // A transaction may have changed schemas that nobody else sees.
+    if (sql.isTransaction) return this.read(sql, types)
+    const missing = types.filter(type => !this.#reads.has(type))
+    if (missing.length > 0) {
+      const reading = this.read(sql, missing).finally(() => {
+        for (const type of missing) this.#reads.delete(type)
+      })
+      for (const type of missing) this.#reads.set(type, reading)
+    }
+    const found = await Promise.all(new Set(types.map(type => this.#reads.get(type)!)))
+    return new Map(found.flatMap(known => [...known]))
+  }
+
+  #compile({ type, schema, version, length }: PayloadSchemaRow): KnownSchema {
+    const earlier = this.#byType.get(type)
+    if (earlier?.version === version) return earlier
+    const meter = payloadMeter()
+    const check = payloadCheckOf(schema, meter)
+    const known = { version, check, bytes: length + bytesPerStep * (meter.total - meter.left) }
+    this.#forget(type)
+    this.#byType.set(type, known)
+    this.#bytes += known.bytes
+    for (const oldest of this.#byType.keys()) {
+      if (this.#bytes <= maxKnownBytes || oldest === type) break
+      this.#forget(oldest)
+    }
+    return known
   }
 
   #forget(type: string): void {
@@ -80,60 +131,55 @@ export async function insertChecked<Result>(
   payloads: NewPayloads,
   insert: (versions: ReadonlyMap<string, string>) => Promise<Result>,
 ): Promise<Result> {
+  // A schema that this call has read counts for it, even if the schema is forgotten meanwhile.
+  let known = schemas.of(payloads.tasks)
   for (let tries = 1; ; tries++) {
-    const versions = await checkAgainstStore(schemas, sql, payloads)
+    known = await checkAgainstStore(schemas, sql, payloads, known)
     try {
-      return await insert(versions)
+      return await insert(new Map([...known].map(([type, { version }]) => [type, version])))
     } catch (error) {
-      if (!(error instanceof StaleSchemas) || tries === maxTries) throw error
-      await schemas.read(sql, error.types)
+      if (!(error instanceof StaleSchemas)) throw error
+      if (tries === maxTries) throw new Problem('STORE_BUSY', { why: error.message }, error)
+      const stale = new Set(error.types)
+      const others = [...known].filter(([type]) => !stale.has(type))
+      known = new Map([...others, ...(await schemas.readShared(sql, error.types))])
     }
   }
 }
 
 /** Checks payloads against the current schemas of the store, before a write of several transactions begins. */
 export async function checkBeforehand(schemas: KnownSchemas, sql: Sql, payloads: NewPayloads): Promise<void> {
-  await schemas.read(sql, [...new Set(payloads.tasks.map(({ type }) => type))])
-  await checkAgainstStore(schemas, sql, payloads)
+  const known = await schemas.read(sql, [...new Set(payloads.tasks.map(({ type }) => type))])
+  const refused = await firstRefused(known, payloads)
+  if (refused !== undefined) throw refused
 }
 
-/** Returns the versions of the schemas that the payloads match. Throws the problem of the first that does not match. */
-async function checkAgainstStore(
-  schemas: KnownSchemas,
-  sql: Sql,
-  payloads: NewPayloads,
-): Promise<ReadonlyMap<string, string>> {
-  let known = schemas.of(payloads.tasks)
-  if ((await firstRefused(known, payloads)) !== undefined) {
-    // The schema may have been replaced by one that accepts the payload.
-    await schemas.read(sql, [...known.keys()])
-    known = schemas.of(payloads.tasks)
-    const refused = await firstRefused(known, payloads)
-    if (refused !== undefined) throw refused
-  }
-  return new Map([...known].map(([type, { version }]) => [type, version]))
+/** Returns the schemas that the payloads match. Throws the problem of the first that does not match. */
+async function checkAgainstStore(schemas: KnownSchemas, sql: Sql, payloads: NewPayloads, known: Known): Promise<Known> {
+  if ((await firstRefused(known, payloads)) === undefined) return known
+  // The schema may have been replaced by one that accepts the payload.
+  const current = await schemas.read(sql, [...known.keys()])
+  const refused = await firstRefused(current, payloads)
+  if (refused !== undefined) throw refused
+  return current
 }
 
 /** About 20 milliseconds. */
 const stepsPerTurn = 200_000
 
 /** Other work of this process goes on between the payloads. */
-async function firstRefused(
-  known: ReadonlyMap<string, KnownSchema>,
-  { tasks, at }: NewPayloads,
-): Promise<Problem | undefined> {
+async function firstRefused(known: Known, { tasks, at }: NewPayloads): Promise<Problem | undefined> {
   if (known.size === 0) return undefined
-  let left = stepsForPayloads(tasks.length)
-  let pausedAt = left
+  let steps = 0
   for (const [index, { type, payload }] of tasks.entries()) {
     const check = known.get(type)?.check
     if (check === undefined) continue
-    const meter = payloadMeter(left)
+    const meter = payloadMeter()
     const issues = check(JSON.parse(payload), meter)
     if (issues.length > 0) return new Problem('PAYLOAD_REFUSED', { at: at(index), type, issues })
-    left -= meter.total - meter.left
-    if (pausedAt - left < stepsPerTurn) continue
-    pausedAt = left
+    steps += meter.total - meter.left
+    if (steps < stepsPerTurn) continue
+    steps = 0
     await nextTurn()
   }
   return undefined

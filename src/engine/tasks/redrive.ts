@@ -186,7 +186,7 @@ export async function continueRedrive(
   let redriven = 0
   let size = batchSize
   for (let seen = 0; seen < maxLetters; ) {
-    const next = transact(context, { tx: sql }, undefined, (tx, after) => redriveBatch(tx, after, id, size))
+    const next = transact(context, { tx: sql }, undefined, (tx, after) => redriveBatch(context, tx, after, id, size))
     const step = await next.catch(error => {
       if (storeFault(error) !== 'data') throw error
       return size === 1 ? sql.begin(tx => refuseNext(tx, id, error)) : undefined
@@ -203,14 +203,20 @@ export async function continueRedrive(
 
 const nothing: RedriveStep = { redriven: [], refused: [], isDone: true }
 
-async function redriveBatch(tx: Sql, after: AfterCommit, id: string, size: number): Promise<RedriveStep> {
+async function redriveBatch(
+  context: Context,
+  tx: Sql,
+  after: AfterCommit,
+  id: string,
+  size: number,
+): Promise<RedriveStep> {
   const redrive = await lockRedrive(tx, id, size)
   if (redrive === undefined) return nothing
   const { letters, actor } = redrive
   const { jobId } = letters[0]!
   const other = letters.findIndex(letter => letter.jobId !== jobId)
   const ids = letters.slice(0, other < 0 ? size : other).map(letter => letter.id)
-  const { queues, ...result } = await withLockedJob(tx, after, jobId, actor, locked =>
+  const { queues, ...result } = await withLockedJob(context, tx, after, jobId, actor, locked =>
     reviveLetters(tx, locked, redrive, ids),
   )
   after.addQueues(queues)

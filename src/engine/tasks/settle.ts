@@ -4,11 +4,8 @@
  */
 import { type Report, settle, type TaskError, type TaskFacts } from '../../kernel/decide.ts'
 import { causeLimits, causesOf } from '../../kernel/error-cause.ts'
-import { isFinal } from '../../kernel/lifecycle.ts'
-import { queueOfStage } from '../../kernel/plan.ts'
 import { isTransient, Problem } from '../../kernel/problem.ts'
-import { stageLifecycle } from '../../kernel/stage.ts'
-import { type HeldTask, leaseOf, type Refusal, type SettledTask, type SpawnedTask } from '../../protocol/tasks/sync.ts'
+import { type HeldTask, leaseOf, type Refusal, type SettledTask } from '../../protocol/tasks/sync.ts'
 import type { Sql } from '../../store/driver/sql.ts'
 import { findUnfinishedFiles } from '../../store/files/artifacts.ts'
 import { succeedWithFiles } from '../../store/files/succeed-with-files.ts'
@@ -18,7 +15,6 @@ import { lockTasks, stagesOfUpdates, type TaskUpdate, writeTaskUpdates } from '.
 import type { Context } from '../context.ts'
 import { advanceInTransaction, advanceJob, advanceJobsOfStages } from '../jobs/advance-job.ts'
 import type { LockedJob } from '../jobs/locked-job.ts'
-import { addTasksToStage } from '../jobs/stage-control.ts'
 import {
   findLocked,
   type Refused,
@@ -30,6 +26,7 @@ import {
   withUniqueTasks,
 } from '../retry.ts'
 import { transact } from '../unit-of-work.ts'
+import { addSpawned, checkSpawned } from './spawn.ts'
 
 /**
  * Settles tasks. Most tasks are short and succeed, which takes one statement. The kernel decides everything else, and
@@ -162,6 +159,7 @@ async function settleAndSpawn(context: Context, item: SettledTask, reporter: Rep
   if (jobId === undefined) return [{ item }]
   try {
     if (jobId === null) throw new Problem('SPAWN_REFUSED', { id: item.id, why: 'it belongs to no job' })
+    await checkSpawned(context, context.sql, item)
     return await advanceJob(context, jobId, `worker:${reporter.worker ?? 'unknown'}`, (locked, tx) =>
       settleAndSpawnIn(context, tx, locked, item, reporter),
     )
@@ -184,42 +182,6 @@ async function settleAndSpawnIn(
   await addSpawned(context, tx, locked, { ownId: rulings[0]!.task.stageId!, spawned, allowedQueues: reporter.queues })
   await locked.recount(tx)
   return []
-}
-
-interface Spawn {
-  /** The stage of the spawning task. */
-  readonly ownId: string
-  readonly spawned: readonly SpawnedTask[]
-  /** The queues of the reporter's key; null: all queues. */
-  readonly allowedQueues: readonly string[] | null
-}
-
-/** Adds spawned tasks: to the task's own stage, which is still open, or to a later open stage. */
-async function addSpawned(
-  context: Context,
-  tx: Sql,
-  locked: LockedJob,
-  { ownId, spawned, allowedQueues }: Spawn,
-): Promise<void> {
-  const own = locked.stages.find(({ id }) => id === ownId)!
-  for (const name of new Set(spawned.map(({ stage }) => stage ?? own.name))) {
-    const stage = name === own.name ? own : locked.stages.find(each => each.name === name && each.kind === 'work')
-    const refuse = (why: string) => new Problem('SPAWN_REFUSED', { stage: name, why })
-    if (stage === undefined) throw refuse('the job has no stage of this name')
-    if (stage !== own && stage.ordinal < own.ordinal) throw refuse('it is not a later stage')
-    if (stage !== own && stage.open === 'sealed') throw refuse('it is sealed')
-    // Applies to this item only, not to the other reports of the worker.
-    const queue = queueOfStage(stage)
-    if (allowedQueues?.includes(queue) === false)
-      throw new Problem('KEY_REFUSED', { queues: [queue], may: allowedQueues })
-    // A stopping stage takes no new tasks. The task's output records what it spawned, if that matters.
-    if (stage.endsAs !== null) continue
-    if (isFinal(stageLifecycle, stage.state)) throw refuse('it has ended')
-    const tasks = spawned
-      .filter(each => (each.stage ?? own.name) === name)
-      .map(({ type, payload }) => ({ ...(type !== undefined && { type }), payload }))
-    await addTasksToStage(context, tx, locked, stage, tasks, 'engine')
-  }
 }
 
 /** The task reported success but has registered a file without uploading it. */
@@ -286,8 +248,9 @@ export function settleIn(context: Context, sql: Sql, item: SettledTask, worker: 
       const jobId = await findJobOf(tx, 'task', item.id)
       if (jobId === null) throw new Problem('SPAWN_REFUSED', { id: item.id, why: 'it belongs to no job' })
       if (jobId === undefined) return [{ item, refusal: refusal(item, 'LEASE_LOST') }]
+      await checkSpawned(context, tx, item)
       const settleLocked = (locked: LockedJob, inner: Sql) => settleAndSpawnIn(context, inner, locked, item, reporter)
-      const result = await advanceInTransaction(tx, after, jobId, `worker:${worker}`, settleLocked)
+      const result = await advanceInTransaction(context, tx, after, jobId, `worker:${worker}`, settleLocked)
       const refused = result.filter(miss => 'refusal' in miss)
       return result.length === refused.length ? refused : refuseUnlessSettled(tx, [item])
     }

@@ -5,7 +5,7 @@ import { checkDeadlines, type TaskDefinition, taskTypeRecordFields } from '../..
 import type { TaskTypeRecord } from '../../protocol/tasks/tasks.ts'
 import { recordOf } from '../../protocol/tasks/type-record.ts'
 import { faultOf } from '../../spec/json-schema/evaluate.ts'
-import { putTaskType } from '../../store/tasks/read-tasks.ts'
+import { hasTaskType, putTaskType } from '../../store/tasks/read-tasks.ts'
 import { checkedJson, checkOptions, text } from '../check.ts'
 import type { Context } from '../context.ts'
 import { KnownSchemas } from './payload-checks.ts'
@@ -27,22 +27,28 @@ export const noTypes = (): RegisteredTypes => ({
 export async function writeTaskType(
   context: Context,
   type: string,
-  { payloadSchema, ...options }: TaskTypeRecord,
+  record: TaskTypeRecord,
   tx?: CallerTransaction,
 ): Promise<void> {
+  await putTaskType(context.sqlFor(tx), ...checkedType(type, record))
+}
+
+function checkedType(type: string, { payloadSchema, ...options }: TaskTypeRecord) {
   checkOptions({ type }, { type: text(200) }, 'task type')
   checkOptions({ ...options, payloadSchema }, taskTypeRecordFields, `task type ${type}`)
   const settings = flattenSettings(options) ?? {}
   checkDeadlines(settings, `task type ${type}`)
-  await putTaskType(context.sqlFor(tx), type, settings, schemaText(payloadSchema))
+  return [type, settings, schemaText(payloadSchema)] as const
 }
 
 export async function registerType(context: Context, definition: TaskDefinition, tx?: CallerTransaction) {
   const { known, written } = context.types
   if (written.get(definition.type) !== definition) {
-    await writeTaskType(context, definition.type, recordOf(definition), tx)
-    // The caller's transaction may still be rolled back.
-    if (tx === undefined) written.set(definition.type, definition)
+    const record = checkedType(definition.type, recordOf(definition))
+    // The caller's transaction may still be rolled back, so only another connection sees whether the type stays.
+    const isThere = tx !== undefined && !context.oneConnection && (await hasTaskType(context.separate, ...record))
+    if (!isThere) await putTaskType(context.sqlFor(tx), ...record)
+    if (isThere || tx === undefined) written.set(definition.type, definition)
   }
   known.set(definition.type, definition)
 }

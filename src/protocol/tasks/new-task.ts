@@ -107,13 +107,20 @@ export interface TaskDefinition<In = unknown, Out = unknown> {
 /** Validates a payload and returns the output of the schema. Throws a problem that lists all issues. */
 export async function checkPayload(definition: TaskDefinition, payload: unknown, at: string): Promise<unknown> {
   if (definition.schema === undefined) return payload
-  const result = await definition.schema['~standard'].validate(payload)
+  const refused = (issues: readonly string[], cause?: unknown) =>
+    new Problem('PAYLOAD_REFUSED', { at, type: definition.type, issues }, cause)
+  let result: StandardSchemaV1.Result<unknown>
+  try {
+    result = await definition.schema['~standard'].validate(payload)
+  } catch (error) {
+    throw refused([`its check throws: ${error instanceof Error ? error.message : String(error)}`], error)
+  }
   if (result.issues === undefined) return result.value
   const issues = result.issues.map(({ message, path = [] }) => {
     const where = path.map(key => String(typeof key === 'object' ? key.key : key)).join('.')
     return where === '' ? message : `${where}: ${message}`
   })
-  throw new Problem('PAYLOAD_REFUSED', { at, type: definition.type, issues })
+  throw refused(issues)
 }
 
 /** Checks the payloads of tasks against the schemas of the types that this process has registered. */

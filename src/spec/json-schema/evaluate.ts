@@ -118,11 +118,8 @@ export type PayloadSchema = Readonly<Record<string, unknown>>
 /** Less than 100 milliseconds. A payload of a megabyte takes about as much with a schema of many keywords and patterns. */
 const mostSteps = 1_000_000
 
-/** Limits the steps of checking one payload. `most`: what is left for the request. */
-export const payloadMeter = (most = mostSteps) => new Meter(Math.min(most, mostSteps))
-
-/** Maximum steps of one request for checking this many payloads, for all schemas together. */
-export const stepsForPayloads = (payloads: number) => mostSteps + payloads * 1000
+/** Limits the steps of checking one payload. */
+export const payloadMeter = () => new Meter(mostSteps)
 
 /** Returns the faults of a payload. */
 export type PayloadCheck = (payload: unknown, meter: Meter) => string[]

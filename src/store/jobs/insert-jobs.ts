@@ -1,5 +1,6 @@
 /** Inserts small jobs complete: jobs, stages, lanes and tasks, in the states in which they begin, with their events. */
 import type { JobPlan, Openness } from '../../kernel/plan.ts'
+import { viaIndex } from '../driver/plans.ts'
 import { json, list, type Sql } from '../driver/sql.ts'
 import { longTaskBytes, tasksPerPlace } from '../tasks/enqueue.ts'
 import { throwIfStale } from '../tasks/payload-schemas.ts'
@@ -49,7 +50,7 @@ export async function insertJobs(sql: Sql, jobs: readonly SmallJob[]): Promise<D
       select tt.type
         from unnest(${expected.map(({ type }) => type)}::text[], ${expected.map(({ version }) => version)}::text[])
           as c (type, version)
-        join pawl.task_type tt on tt.type = c.type and tt.payload_version <> coalesce(c.version, '')
+        join pawl.task_type tt on tt.type = ${viaIndex('c.type')} and tt.payload_version <> coalesce(c.version, '')
     ),
     -- One row per job. The plan holds what has no column of its own.
     new_job as materialized (

@@ -168,7 +168,7 @@ export async function insertStageTasks(
     stale as materialized (
       select tt.type
         from unnest(${expected.types}::text[], ${expected.versions}::text[]) as c (type, version)
-        join pawl.task_type tt on tt.type = c.type and tt.payload_version <> coalesce(c.version, '')
+        join pawl.task_type tt on tt.type = ${viaIndex('c.type')} and tt.payload_version <> coalesce(c.version, '')
     ),
     -- One row per stage, with the values that its tasks share.
     kind as materialized (

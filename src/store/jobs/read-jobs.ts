@@ -11,7 +11,7 @@ import {
   pageFrame,
   type StatementFrame,
 } from '../driver/paging.ts'
-import { withTableScans } from '../driver/plans.ts'
+import { viaIndex, withTableScans } from '../driver/plans.ts'
 import { literal, type Sql } from '../driver/sql.ts'
 import type { JobRow, StageRow } from './jobs.ts'
 
@@ -248,4 +248,15 @@ export async function findJobOf(sql: Sql, entity: 'stage' | 'task', id: string):
   const [row] = await sql<{ jobId: string | null }>`
     select job_id from pawl.${literal(entity)} where id = ${id}::uuid`
   return row === undefined ? undefined : row.jobId
+}
+
+/** The stages of a task's job, each with the type of its tasks. `isOwn`: the task is in it. */
+export function readTypesOfStages(
+  sql: Sql,
+  taskId: string,
+): Promise<{ name: string; type: string | null; isOwn: boolean }[]> {
+  return sql`
+    select s.name, coalesce(s.plan->>'task', s.plan->>'queue') as type, s.id = t.stage_id as is_own
+      from pawl.task t join pawl.stage s on s.job_id = ${viaIndex('t.job_id')}
+     where t.id = ${taskId}::uuid and (s.kind = 'work' or s.id = t.stage_id)`
 }

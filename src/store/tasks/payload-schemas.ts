@@ -37,6 +37,16 @@ export interface PayloadSchemaRow {
   readonly length: number
 }
 
+/** The versions of the current schemas of those of these types that have one. */
+export function readPayloadVersions(
+  sql: Sql,
+  types: readonly string[],
+): Promise<Pick<PayloadSchemaRow, 'type' | 'version'>[]> {
+  return sql<PayloadSchemaRow>`
+    select type, payload_version as version
+      from pawl.task_type where type = any(${types}::text[]) and payload_version is not null`
+}
+
 /** The current schemas of those of these types that have one. */
 export function readPayloadSchemas(sql: Sql, types: readonly string[]): Promise<PayloadSchemaRow[]> {
   return sql<PayloadSchemaRow>`

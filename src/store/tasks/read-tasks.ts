@@ -96,6 +96,20 @@ export async function putTaskType(
         or ${isGiven} and known.payload_schema::text is distinct from excluded.payload_schema::text`
 }
 
+/** Whether `putTaskType` would change nothing. */
+export async function hasTaskType(
+  sql: Sql,
+  type: string,
+  settings: Partial<TaskSettings>,
+  schema: string | null | undefined,
+): Promise<boolean> {
+  const rows = await sql`
+    select from pawl.task_type
+     where type = ${type} and settings = ${JSON.stringify(settings)}::jsonb
+       and (not ${schema !== undefined}::boolean or payload_schema::text is not distinct from ${schema ?? null}::text)`
+  return rows.length > 0
+}
+
 export interface TaskTypeRow {
   readonly type: string
   readonly settings: Partial<TaskSettings>
