@@ -128,10 +128,10 @@ export const watchQueues: Chore = {
   },
 }
 
-/** A busy store creates more tasks than these. `pawl doctor` looks at all of them. */
-const mostWatched = { seconds: 15 * 60, tasks: 20_000 }
+/** A busy store creates more than these. `pawl doctor` looks at all of them. */
+const mostWatched = { seconds: 15 * 60, rows: 20_000 }
 
-/** Reports integrity rules that are broken by what was created in the last 15 minutes, or by the newest tasks. */
+/** Reports integrity rules that are broken by what was created in the last 15 minutes, at most the newest rows. */
 export const watchIntegrity: Chore = {
   name: 'watch-integrity',
   everySeconds: 60,

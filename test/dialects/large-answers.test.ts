@@ -26,14 +26,15 @@ async function skippedStages({ engine }: Served, count: number, more: object = {
   return id
 }
 
-/** A job of one task per stage, each with these metrics. */
-async function measuredStages({ engine, sync }: Served, metrics: readonly object[]): Promise<string> {
+/** A job of one task per stage, each with these metrics. The stages end in their order, or in reverse. */
+async function measuredStages({ engine, sync }: Served, metrics: readonly object[], isReversed = false): Promise<string> {
   const stages = metrics.map((_, n) => ({ name: `s${n}`, task: 'measured', needs: [], payloads: [n] }))
   const { id } = await engine.submit({ name: 'measured', stages })
   const { claimed } = await sync({ worker: 'w', queues: ['measured'], claim: metrics.length })
   const settled = claimed.map(({ id, epoch, payload }) => {
     return { id, epoch, outcome: 'succeeded' as const, output: { metrics: metrics[payload as number] } }
   })
+  if (isReversed) settled.reverse()
   for (const one of settled) await sync({ worker: 'w', settled: [one] })
   return id
 }
@@ -52,6 +53,21 @@ test('a stream names each of many stages once, and in each event those that ende
   for (const { data } of progressed) assert.ok(Object.hasOwn(data.progress as object, data.stage as string))
   const end = events.at(-1)!
   assert.deepEqual([end.event, Object.keys(end.data.stage_progress as object).length], ['job_complete', 150])
+})
+
+test('a client that reconnects to a stream is told of the same stages as one that did not', limits, async t => {
+  const run = await served(t)
+  const id = await measuredStages(run, new Array(102).fill({}), true)
+  const eventsAfter = async (last?: string) => {
+    const events: StreamEvent[] = []
+    const url = `/dialects/pipeline/v1/pipeline/jobs/${id}/stream`
+    for await (const one of pipelineClient(run.server.url).follow(url, last)) events.push(one)
+    return events.filter(({ event }) => event === 'stage_progress')
+  }
+  const events = await eventsAfter()
+  const after = events.length - 1
+  const again = await eventsAfter(events[after - 1]!.id)
+  assert.deepEqual(again, events.slice(after))
 })
 
 test('a stream of a job with more than 1,000 stages is refused, and others are answered meanwhile', limits, async t => {

@@ -82,7 +82,7 @@ async function* newEvents({ read }: Pick<Streaming, 'read'>, seen: Seen): AsyncG
   const { trace_id, ...times } = traceAndTimes(job)
   const far = [...seen.stages]
   const hasSeenEnd = (stage: StageView, index: number) => (far[index] ?? 0) >= ended(stage)
-  const over = stages.filter(hasSeenEnd)
+  const over = stages.filter(hasSeenEnd).sort((one, other) => (one.endedAt! < other.endedAt! ? -1 : 1))
   const event = (type: string, data: object, to: Seen) =>
     `id: ${writeSeen(to)}\nevent: ${type}\ndata: ${JSON.stringify({ ...data, trace_id })}\n\n`
   const steps = stepsOf(stages, far)

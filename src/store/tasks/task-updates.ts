@@ -240,30 +240,31 @@ async function decideFilesOfEndedAttempts(sql: Sql, updates: readonly TaskUpdate
   await decideFiles(sql, won!, lost!)
 }
 
+/** The ids that remain in a row `d` of `due`, in their order. Compared with a set that is hashed, since stages are large. */
+const others = literal('array(select id from unnest(d.ids) as id where id not in (select id from leaving))')
+
 /**
- * Removes tasks from the queue that end without having been claimed. A row that a claim has locked is left to it: the
- * claim will find that the task has ended and drop it. Waiting for it could deadlock, because a claim locks the row of
- * `due` before the task.
+ * Removes tasks from the queue that end without having been claimed. A row that another transaction has locked, or has
+ * just changed, is left to the next claim, which finds that the task has ended and drops it. Waiting for it could
+ * deadlock, because a claim locks the row of `due` before the task.
  */
 async function leaveQueue(sql: Sql, ids: readonly string[]): Promise<void> {
   await sql`
     with
-    -- A set that is hashed: the rows of a large stage are compared with it.
     leaving as materialized (select unnest(${list(ids)}::uuid[]) as id),
-    -- Where they are in the queue. Those of a stage are at the same place, in many rows.
+    -- Where they are in the queue. Those of a stage are at the same place, in many rows. A row is found by the lowest of
+    -- its ids, so later rows hold none of them.
     place as materialized (
-      select distinct t.lane_id, t.run_at from leaving join pawl.task t on t.id = ${viaIndex('leaving.id')}
+      select t.lane_id, t.run_at, (array_agg(t.id order by t.id desc))[1] as last_id
+        from leaving join pawl.task t on t.id = ${viaIndex('leaving.id')} group by t.lane_id, t.run_at
     ),
-    -- The rows that hold some of them, each with its other tasks.
-    holder as materialized (
-      select row_id, others
-        from (select d.ctid as row_id, cardinality(d.ids) as n,
-                     array(select id from unnest(d.ids) as id where id not in (select id from leaving)) as others
-                from place join pawl.due d on d.lane_id = place.lane_id and d.run_at = place.run_at) as found
-       where cardinality(others) < n
-    ),
+    -- The rows that hold some of them. The other ids are those of the locked version.
     locked as materialized (
-      select row_id, others from holder join pawl.due d on d.ctid = row_id for update of d skip locked
+      select d.ctid as row_id, ${others} as others
+        from place
+        join pawl.due d on d.lane_id = place.lane_id and d.run_at = place.run_at and d.id <= place.last_id
+       where cardinality(${others}) < cardinality(d.ids)
+         for update of d skip locked
     ),
     emptied as (
       delete from pawl.due where ctid = any(array(select row_id from locked where others = '{}'))
