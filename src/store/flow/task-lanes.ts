@@ -1,6 +1,5 @@
 import type { TaskSettings } from '../../kernel/settings.ts'
-import { viaIndex } from '../driver/plans.ts'
-import { json, type Sql } from '../driver/sql.ts'
+import { json, type Literal, literal, type Sql } from '../driver/sql.ts'
 
 /** The properties that determine a task's lane. */
 export interface TaskKind {
@@ -24,6 +23,16 @@ export function ownDeadlines({ settings }: TaskKind): string | null {
 }
 
 /**
+ * The lane without deadlines for the queue and priority in a row of `kinds`. LIMIT makes it a lookup for each row. With a
+ * plain join, a plan from the time when there were no lanes reads all of them for each row.
+ */
+export function plainLaneOf(kinds: string): Literal {
+  return literal(`lateral (
+          select id from pawl.lane
+           where queue = ${kinds}.queue and priority = ${kinds}.priority and stage_id is null and sla is null limit 1)`)
+}
+
+/**
  * Creates missing lanes, always in the same order, so that two transactions that create the same lanes cannot deadlock.
  * `lane_for` is called only for lanes of tasks with deadlines: it takes several times as long as an insert.
  */
@@ -40,7 +49,7 @@ export async function createLanes(sql: Sql, kinds: readonly TaskKind[]): Promise
       insert into pawl.lane (queue, priority, rank)
       select distinct w.queue, w.priority, w.priority
         from wanted w
-        left join pawl.lane l on l.queue = ${viaIndex('w.queue')} and l.priority = w.priority and l.stage_id is null and l.sla is null
+        left join ${plainLaneOf('w')} as l on true
        where not w.timed and l.id is null
        order by 1, 2
           on conflict do nothing

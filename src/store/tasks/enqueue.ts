@@ -1,7 +1,7 @@
 import type { TaskSettings } from '../../kernel/settings.ts'
 import type { TaskState } from '../../kernel/task.ts'
 import { json, list, literal, type Sql } from '../driver/sql.ts'
-import { kindName, ownDeadlines } from '../flow/task-lanes.ts'
+import { kindName, ownDeadlines, plainLaneOf } from '../flow/task-lanes.ts'
 import { throwIfStale } from './payload-schemas.ts'
 
 /** A validated task. Times are relative to the database's clock, so the caller sends durations. */
@@ -167,7 +167,7 @@ async function insertFewKinds(
                     ${kinds.map(task => task.type)}::text[], ${kinds.map(ownDeadlines)}::jsonb[],
                     ${kinds.map(task => task.payloadVersion ?? null)}::text[])
              with ordinality as k (queue, priority, type, own, version, n)
-        left join pawl.lane l on l.queue = k.queue and l.priority = k.priority and l.stage_id is null and l.sla is null
+        left join ${plainLaneOf('k')} as l on true
         left join pawl.task_type tt on tt.type = k.type
     ),
     -- The tasks, each with its lane and the times that follow from its delays. x holds the fields that few tasks have.
