@@ -27,7 +27,11 @@ async function skippedStages({ engine }: Served, count: number, more: object = {
 }
 
 /** A job of one task per stage, each with these metrics. The stages end in their order, or in reverse. */
-async function measuredStages({ engine, sync }: Served, metrics: readonly object[], isReversed = false): Promise<string> {
+async function measuredStages(
+  { engine, sync }: Served,
+  metrics: readonly object[],
+  isReversed = false,
+): Promise<string> {
   const stages = metrics.map((_, n) => ({ name: `s${n}`, task: 'measured', needs: [], payloads: [n] }))
   const { id } = await engine.submit({ name: 'measured', stages })
   const { claimed } = await sync({ worker: 'w', queues: ['measured'], claim: metrics.length })
