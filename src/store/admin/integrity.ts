@@ -18,14 +18,14 @@ export interface BrokenRule {
   readonly found: string
 }
 
-/** What the alarm looks at: the entities with these ids, and their events since a moment. */
+/** The entities that the alarm looks at, by their ids, and the moment from which it reads their events. */
 export interface Watch {
   readonly since: Date
   readonly from: string
   readonly until: string
 }
 
-/** What a check reads. */
+/** The rows that a check reads. */
 interface Scope {
   readonly watch: Watch | null
   /** A condition: an entity with this id is looked at. */
@@ -86,8 +86,8 @@ async function foundTwice(scope: Scope, check: (scope: Scope) => Promise<BrokenR
 const daySeconds = 86_400
 
 /**
- * What is watched regularly: the newest entities, at most `rows` of each kind, and at most `seconds` old. They are looked at
- * again each time. Chosen ids are random, so nearly all of them lie far in the future and are left out.
+ * Returns the newest entities: at most `rows` of each kind, and at most `seconds` old. They are looked at again each time.
+ * Chosen ids are random, so nearly all of them lie far in the future and are left out.
  */
 export async function startOfWatch(sql: Sql, { seconds, rows }: { seconds: number; rows: number }): Promise<Watch> {
   const now = await clockMs(sql)
