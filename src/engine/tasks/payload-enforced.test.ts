@@ -180,7 +180,7 @@ test('a refused payload leaves the caller’s transaction as it was', async t =>
   assert.equal((await engine.tasks()).items.length, 2)
 })
 
-test('a schema costs no statement once it is known, and a type without one never does', async t => {
+test('a schema costs no statement once it is known, and a type without one never does', needsServer(), async t => {
   const { engine } = await withSchema(t)
   const { statements } = engine.context.metrics
   const counted = async (queue: () => Promise<unknown>) => {
