@@ -195,7 +195,7 @@ async function spawned(engine: Engine, spawn: { type?: string; payload: unknown;
   const job = await engine.submit({ name: 'j', stages: [first, later] })
   // The spawned task may be there already, and nothing runs it.
   const { items } = await engine.jobTasks(job.id)
-  return ended(engine, items.find(({ type }) => type === task)!.id)
+  return await ended(engine, items.find(({ type }) => type === task)!.id)
 }
 
 for (const [what, spawn] of [
@@ -214,12 +214,13 @@ for (const [what, spawn] of [
 test('spawned payloads are checked while the job is not locked', async t => {
   const { engine, sql } = await fresh(t)
   let checks = 0
-  const lockJobs = async () => {
+  const validate = async (value: unknown) => {
     checks += 1
-    await sql`select from pawl.job for update nowait`
-    return true
+    await sql`select from pawl.job for update`
+    return { value }
   }
-  await engine.register(defineTask({ type: 'careful', payload: z.any().refine(lockJobs), handler: async () => {} }))
+  const payload = { '~standard': { version: 1, vendor: 'test', validate } } as const
+  await engine.register(defineTask({ type: 'careful', payload, handler: async () => {} }))
   const { state } = await spawned(engine, { type: 'careful', payload: 1 })
   assert.deepEqual([state, checks > 0], ['succeeded', true])
 })
