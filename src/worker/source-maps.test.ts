@@ -112,8 +112,8 @@ test('a source that is not a file is named next to the compiled place', async t 
 })
 
 test('the URL of a file on Windows is a path with a drive letter', () => {
-  assert.equal(pathOf('file:///C:/work/a%20b.js'), 'C:/work/a b.js')
-  assert.equal(pathOf('file:///work/a.js'), '/work/a.js')
+  assert.equal(pathOf('file:///C:/srv/a%20b.js'), 'C:/srv/a b.js')
+  assert.equal(pathOf('file:///srv/a.js'), '/srv/a.js')
 })
 
 test('only the part of a stack that is kept is mapped, and no more than 50 of its lines', async t => {
