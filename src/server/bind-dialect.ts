@@ -121,6 +121,6 @@ function send(reply: FastifyReply, { status, headers = {}, body }: Answer): Fast
 /** Omits hints that refer to the details or to Pawl's own pages: clients of dialects see neither. */
 function faultOf({ status, code, message, details }: Problem): Fault {
   const { hint } = problems[code]
-  const isSeen = !/\bdetails\b|`docs`/.test(hint)
+  const isSeen = !/\b(details|docs)\b/.test(hint)
   return { status, code, message: isSeen ? message : message.slice(0, -hint.length).trimEnd(), details }
 }
