@@ -35,7 +35,8 @@ test('64 claimers on a lane of 4 never hold more than 4 at once, and leave none'
 
   assert.equal(crowd.refused, 0, 'every settle was by the one holder')
   assert.deepEqual(crowd.won.sort(), ids.map(id => `${id} 1`).sort(), 'each task was claimed once, and once only')
-  assert.equal(crowd.most, parallelism, 'the workers held as many at once as they may')
+  // Whether they ever hold as many as they may depends on the machine.
+  assert.ok(crowd.most > 1 && crowd.most <= parallelism, `the workers held ${crowd.most} at once`)
   assert.ok((await watching) <= parallelism, `the database saw ${await watching} held at once`)
 })
 
